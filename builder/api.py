@@ -1,0 +1,109 @@
+"""What plug-ins may import from the core: protocols, value types, errors. Version 1.
+
+An engine plug-in is an object with the methods of `Engine`, named by an entry point of the group `tandem.engines`. It is imported only
+when a pair file asks for it, and must import its heavy packages only inside the methods that need them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from builder.errors import ExitCode, Finding, FindingsError, GateError, MissingError, RefusedError, Severity, StageError, TandemError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+API_VERSION = 1
+
+Role = Literal["target", "draft"]
+Progress = Callable[[str, float | None], None]
+"""Called with what is being done and the share done in 0..1 (None when unknown)."""
+
+
+@dataclass(frozen=True)
+class EngineRequest:
+    """What one engine must be, decided by the plan.
+
+    `weights` and `kv_cache` are words of the pair file (`none | int8 | int4 ...`, `auto | fp32 | int8 ...`); counts are tokens or sequences.
+    """
+
+    role: Role
+    checkpoint: Path
+    weights: str
+    kv_cache: str
+    tokens_per_block: int
+    max_batch_size: int
+    max_input_tokens: int
+    max_sequence_tokens: int
+    max_batched_tokens: int
+    max_draft_tokens: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ServerNeeds:
+    """What the Triton server needs so that it can run this lane's engines: one folder per backend name, and environment variables."""
+
+    backends: Mapping[str, Path] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """An engine lane: builds the engine of one checkpoint and says how Triton runs it."""
+
+    kind: str
+    api_version: int
+
+    def check(self, request: EngineRequest) -> Sequence[Finding]:
+        """Everything that can be refused from small files, without heavy packages."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Versions of the tools that shape the result; part of the stage's key. Missing packages are left out."""
+
+    def missing_packages(self) -> Sequence[str]:
+        """Names of packages that `build` needs and that are not installed."""
+
+    def build(self, request: EngineRequest, destination: Path, progress: Progress) -> None:
+        """Write the engine folder (`config.json` with `pretrained_config` and `build_config`, weights, tokenizer) to an empty folder.
+
+        Raises StageError.
+        """
+
+    def record(self, engine_dir: Path) -> Mapping[str, Any]:
+        """The engine's own record (`config.json`)."""
+
+    def server_needs(self) -> ServerNeeds:
+        """What the server needs to run these engines."""
+
+    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[np.ndarray]":
+        """Logits [len(window), vocab] float32 of the unquantized parent for each window of token ids, one after another."""
+
+
+class Demo(Protocol):
+    """A demo pair that is made from packages alone."""
+
+    name: str
+
+    def fetch(self, destination: Path, progress: Progress) -> Mapping[str, Path]:
+        """Make the checkpoint folders under `destination`; skips what is there and whole. Raises StageError, MissingError."""
+
+
+__all__ = [
+    "API_VERSION",
+    "Demo",
+    "Engine",
+    "EngineRequest",
+    "ExitCode",
+    "Finding",
+    "FindingsError",
+    "GateError",
+    "MissingError",
+    "Progress",
+    "RefusedError",
+    "Role",
+    "ServerNeeds",
+    "Severity",
+    "StageError",
+    "TandemError",
+]

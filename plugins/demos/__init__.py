@@ -1,0 +1,1 @@
+"""Demo pairs that need no download but packages: one folder per demo."""

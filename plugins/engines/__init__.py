@@ -1,0 +1,1 @@
+"""Engine plug-ins: one folder per `engine.kind`."""

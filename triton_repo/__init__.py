@@ -1,0 +1,1 @@
+"""Sources of the served models: importable and testable without Triton, copied into each model repository."""

@@ -1,0 +1,1 @@
+"""Pure Python that served models share; only the standard library and numpy."""
