@@ -2,7 +2,9 @@
 
     python recipes/smollm2_draft/generate_text.py STATEFUL_IR.xml TARGET_DIR OUT.jsonl --minutes 20
 
-STATEFUL_IR is the `model.xml` of a built CPU engine. Each line of OUT: {"prompt": ids, "answer": ids, "temperature": t}.
+STATEFUL_IR is the `model.xml` of a built CPU engine. Each line of OUT: {"prompt": ids, "answer": ids, "temperature": t}. Beside it,
+OUT.hidden holds one float16 row per answer token, in the same order: the target's final hidden state that predicted the token. The
+target's logits are the embedding matrix times that row, so that training needs no pass of the target.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 import torch
+from openvino import opset13 as op
 from openvino._offline_transformations import paged_attention_transformation
 from prompts import training_prompt
 from transformers import AutoTokenizer
@@ -28,6 +31,12 @@ def load(ir: Path, sequences: int, threads: int) -> ov.InferRequest:
     model = ov.Core().read_model(ir)
     paged_attention_transformation(model)
     options = {"KV_CACHE_PRECISION": "u8", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    head = model.output("logits").get_node().input_value(0).get_node()
+    while head.get_type_name() != "MatMul":
+        head = head.input_value(0).get_node()
+    hidden = op.result(head.input_value(0))
+    hidden.output(0).get_tensor().set_names({"hidden"})
+    model.add_results([hidden])
     compiled = ov.Core().compile_model(model, "CPU", options)
     request = compiled.create_infer_request()
     for port in compiled.inputs:
@@ -37,8 +46,8 @@ def load(ir: Path, sequences: int, threads: int) -> ov.InferRequest:
     return request
 
 
-def forward(request: ov.InferRequest, batch: list[dict]) -> np.ndarray:
-    """Logits [sequences, vocab] of each sequence's last fed token."""
+def forward(request: ov.InferRequest, batch: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Logits [sequences, vocab] and hidden states [sequences, width] of each sequence's last fed token."""
     ids, positions, past, begins, table, table_begins = [], [], [], [0], [], [0]
     for s in batch:
         length = s["cached"] + len(s["feed"])
@@ -61,7 +70,8 @@ def forward(request: ov.InferRequest, batch: list[dict]) -> np.ndarray:
     ):
         request.set_tensor(name, ov.Tensor(np.array(value, dtype=kind)))
     request.infer()
-    return request.get_tensor("logits").data[:, 0][np.array(begins[1:]) - 1]
+    last = np.array(begins[1:]) - 1
+    return request.get_tensor("logits").data[:, 0][last], request.get_tensor("hidden").data.reshape(len(ids), -1)[last]
 
 
 def sample(logits: np.ndarray, temperatures: torch.Tensor) -> list[int]:
@@ -96,19 +106,22 @@ def main() -> None:
             if len(prompt) < BLOCKS_PER_SEQUENCE * BLOCK_TOKENS - args.new_tokens - 8:
                 break
         blocks = list(range(slot * BLOCKS_PER_SEQUENCE, (slot + 1) * BLOCKS_PER_SEQUENCE))
-        return {"prompt": prompt, "answer": [], "cached": 0, "feed": prompt, "blocks": blocks, "t": rng.choice(TEMPERATURES)}
+        return {"prompt": prompt, "answer": [], "hidden": [], "cached": 0, "feed": prompt, "blocks": blocks, "t": rng.choice(TEMPERATURES)}
 
     batch = [start(slot) for slot in range(args.sequences)]
     began, written, next_report = time.monotonic(), 0, 50_000
-    with args.out.open("w") as out:
+    with args.out.open("w") as out, args.out.with_suffix(".hidden").open("wb") as states:
         while time.monotonic() - began < args.minutes * 60:
             temperatures = torch.tensor([s["t"] for s in batch])
-            for slot, token in enumerate(sample(forward(request, batch), temperatures)):
+            logits, hidden = forward(request, batch)
+            for slot, token in enumerate(sample(logits, temperatures)):
                 s = batch[slot]
                 s["answer"].append(token)
+                s["hidden"].append(hidden[slot].astype(np.float16))
                 s["feed"] = [token]
                 if token == tokenizer.eos_token_id or len(s["answer"]) >= args.new_tokens:
                     out.write(json.dumps({"prompt": s["prompt"], "answer": s["answer"], "temperature": s["t"]}) + "\n")
+                    states.write(np.stack(s["hidden"]).tobytes())
                     written += len(s["answer"])
                     if s["t"] > 0 and 60 <= len(s["prompt"]) + len(s["answer"]) < 200 and token == tokenizer.eos_token_id:
                         text = tokenizer.decode(s["answer"], skip_special_tokens=True).strip()

@@ -1,0 +1,115 @@
+"""A Hugging Face checkpoint folder, from its small files alone."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
+from builder.errors import RefusedError
+
+FETCH_DEMO = "make demo makes the demo checkpoints; otherwise correct the path"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Geometry and stored weights of a decoder-only checkpoint."""
+
+    path: Path
+    config: dict[str, Any]
+    model_type: str
+    vocab_size: int
+    layers: int
+    kv_heads: int
+    head_dim: int
+    max_positions: int
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def parameters(self) -> int:
+        return sum(t.elements for t in self.tensors)
+
+    @property
+    def stored_bytes(self) -> int:
+        return sum(t.size_bytes for t in self.tensors)
+
+    def kv_bytes_per_token(self, bytes_per_value: float) -> float:
+        """Keys and values of every layer for one token."""
+        return 2 * self.layers * self.kv_heads * self.head_dim * bytes_per_value
+
+
+def read_checkpoint(path: Path, field: str) -> Checkpoint:
+    """Read a checkpoint folder; `field` is the pair file's field that names it. Raises RefusedError with a CKPT- code."""
+    if not path.is_dir():
+        raise RefusedError("CKPT-MISSING", f"{field}: there is no folder {path}", field=field, found=str(path), needed="a checkpoint folder", fix=FETCH_DEMO)
+    config = _read_config(path, field)
+    tensors = _read_tensors(path, field)
+    if not any((path / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", "copy the tokenizer files of the model into the folder")
+    text = config.get("text_config", config)
+    heads = _number(text, path, field, "num_attention_heads", "n_head")
+    return Checkpoint(
+        path=path,
+        config=config,
+        model_type=str(config.get("model_type", "")),
+        vocab_size=_number(text, path, field, "vocab_size"),
+        layers=_number(text, path, field, "num_hidden_layers", "n_layer"),
+        kv_heads=text.get("num_key_value_heads") or heads,
+        head_dim=text.get("head_dim") or _number(text, path, field, "hidden_size", "n_embd") // heads,
+        max_positions=_number(text, path, field, "max_position_embeddings", "n_positions"),
+        tensors=tensors,
+    )
+
+
+def _read_config(path: Path, field: str) -> dict[str, Any]:
+    file = path / "config.json"
+    if not file.is_file():
+        raise _missing("CKPT-CONFIG", path, field, "config.json", "name the folder that holds the model's config.json")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise RefusedError("CKPT-CONFIG", f"{field}: {file} is not JSON: {error}", field=field, found=str(error), needed="JSON", file=str(file)) from None
+    if not isinstance(config, dict):
+        raise RefusedError("CKPT-CONFIG", f"{field}: {file} holds no object", field=field, found=type(config).__name__, needed="an object")
+    return config
+
+
+def _read_tensors(path: Path, field: str) -> tuple[Tensor, ...]:
+    files = _weight_files(path, field)
+    tensors: list[Tensor] = []
+    for file in files:
+        try:
+            tensors += read_header(file)
+        except HeaderError as error:
+            fix = "fetch the file again"
+            raise RefusedError("CKPT-WEIGHTS", f"{field}: {file}: {error}", field=field, found=str(error), needed="a whole file", fix=fix) from None
+    return tuple(tensors)
+
+
+def _weight_files(path: Path, field: str) -> list[Path]:
+    index = path / "model.safetensors.index.json"
+    if index.is_file():
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        for name in names:
+            if not (path / name).is_file():
+                raise _missing("CKPT-WEIGHTS", path, field, name, "fetch the missing shard")
+        return [path / name for name in names]
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        raise _missing("CKPT-WEIGHTS", path, field, "*.safetensors", "save the model with safe_serialization")
+    return files
+
+
+def _missing(code: str, path: Path, field: str, needed: str, fix: str) -> RefusedError:
+    present = ", ".join(sorted(p.name for p in path.iterdir())[:8]) or "nothing"
+    return RefusedError(code, f"{field}: {path} holds no {needed}", field=field, found=present, needed=needed, fix=fix, file=str(path))
+
+
+def _number(config: dict[str, Any], path: Path, field: str, *names: str) -> int:
+    for name in names:
+        value = config.get(name)
+        if isinstance(value, int) and value > 0:
+            return value
+    needed = " or ".join(names)
+    found = ", ".join(repr(config.get(n)) for n in names)
+    raise RefusedError("CKPT-CONFIG", f"{field}: {path / 'config.json'} has no usable {needed}", field=field, found=found, needed=f"{needed} > 0")

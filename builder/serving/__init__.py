@@ -1,0 +1,1 @@
+"""The served side: start and stop a Triton server, and talk to it over gRPC."""
