@@ -42,6 +42,24 @@ class EngineRequest:
 
 
 @dataclass(frozen=True)
+class ModelShape:
+    """What decides the memory of a decoder-only model."""
+
+    parameters: int
+    layers: int
+    kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True)
+class EngineMemory:
+    """Memory of one engine on its device: weights, and keys and values of all layers for one token."""
+
+    weights_bytes: int
+    kv_bytes_per_token: int
+
+
+@dataclass(frozen=True)
 class ServerNeeds:
     """What the Triton server needs so that it can run this lane's engines: one folder per backend name, and environment variables."""
 
@@ -57,6 +75,9 @@ class Engine(Protocol):
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         """Everything that can be refused from small files, without heavy packages."""
+
+    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
+        """Memory that the engine will take, by formula."""
 
     def versions(self) -> Mapping[str, str]:
         """Versions of the tools that shape the result; part of the stage's key. Missing packages are left out."""
@@ -93,12 +114,14 @@ __all__ = [
     "API_VERSION",
     "Demo",
     "Engine",
+    "EngineMemory",
     "EngineRequest",
     "ExitCode",
     "Finding",
     "FindingsError",
     "GateError",
     "MissingError",
+    "ModelShape",
     "Progress",
     "RefusedError",
     "Role",
