@@ -1,0 +1,1 @@
+"""CPU engine: OpenVINO paged attention behind a small runtime."""

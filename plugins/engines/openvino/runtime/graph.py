@@ -1,0 +1,55 @@
+"""From the stateful IR on disk to the compiled paged model.
+
+A paged model can be neither saved as IR and read back nor exported as a blob (OpenVINO 2026.4), so this is done at every load.
+"""
+
+from pathlib import Path
+from typing import Any
+
+SAMPLED_ROWS = "sampled_tokens_indices"
+"""Input [rows] int64: the fed tokens whose logits are wanted."""
+
+
+def compile_paged(model_file: Path, kv_cache: str, threads: int | None) -> Any:
+    """Compiled model whose cache blocks are inputs and whose logits are those of the sampled rows."""
+    import openvino as ov
+    from openvino._offline_transformations import paged_attention_transformation
+
+    core = ov.Core()
+    model = core.read_model(model_file)
+    paged_attention_transformation(model)
+    _gather_rows(model)
+    return core.compile_model(model, "CPU", _properties(kv_cache, threads))
+
+
+def _properties(kv_cache: str, threads: int | None) -> dict[str, Any]:
+    """Compile options. Keys quantized by channel would depend on how tokens are grouped into passes; by token they do not."""
+    properties: dict[str, Any] = {
+        "KV_CACHE_PRECISION": kv_cache,
+        "KEY_CACHE_QUANT_MODE": "BY_TOKEN",
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+    }
+    return properties if threads is None else properties | {"INFERENCE_NUM_THREADS": threads}
+
+
+def _gather_rows(model: Any) -> None:
+    """Compute the output layer for the sampled rows only: it is a large share of a prefill, for a small model most of it."""
+    import openvino as ov
+    from openvino import opset13 as op
+
+    rows = op.parameter([-1], ov.Type.i64, name=SAMPLED_ROWS)
+    rows.output(0).get_tensor().set_names({SAMPLED_ROWS})
+    head = _output_layer(model)
+    hidden = head.input_value(0)
+    head.input(0).replace_source_output(op.gather(hidden, rows, op.constant(0, dtype="int64")).output(0))
+    model.add_parameters([rows])
+    model.validate_nodes_and_infer_types()
+
+
+def _output_layer(model: Any) -> Any:
+    """The last MatMul before the logits; soft-capping or scaling may follow it."""
+    node = model.output("logits").get_node()
+    while node.get_type_name() != "MatMul":
+        node = node.input_value(0).get_node()
+    return node

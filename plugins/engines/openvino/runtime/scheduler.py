@@ -1,0 +1,142 @@
+"""Who is fed in the next pass: running sequences first, then the waiting ones in order of arrival."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from plugins.engines.openvino.runtime.block_manager import BlockManager, Match
+from plugins.engines.openvino.runtime.sequence import Sequence, Status
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one pass may hold. `min_rows` is the fewest rows a sequence feeds; 2 makes logits independent of how tokens are grouped."""
+
+    max_batch_size: int
+    max_batched_tokens: int
+    min_rows: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one sequence does in a pass: `feed` pending tokens, and the drafts too when `sample` (the last chunk)."""
+
+    sequence: Sequence
+    feed: int
+    sample: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows with meaning; the runner may add a padding row."""
+        return self.feed + (len(self.sequence.drafts) if self.sample else 0)
+
+
+class Scheduler:
+    """Chunked prefill, decode and verification in one pass under a token budget.
+
+    When blocks run out the sequence that was admitted last gives its own back and computes them again later; the first one always gets on.
+    """
+
+    def __init__(self, blocks: BlockManager, limits: Limits, *, reuse: bool = True) -> None:
+        self.blocks = blocks
+        self.limits = limits
+        self.reuse = reuse
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
+        self.preemptions = 0
+
+    @property
+    def idle(self) -> bool:
+        return not self.waiting and not self.running
+
+    def add(self, sequence: Sequence) -> None:
+        assert sequence.status is Status.WAITING
+        self.waiting.append(sequence)
+
+    def schedule(self) -> list[Work]:
+        """Work of the next pass; every sequence in it has room in its block table for the rows it feeds."""
+        budget = self.limits.max_batched_tokens
+        plan: list[Work] = []
+        for sequence in list(self.running):
+            if sequence.status is not Status.RUNNING:
+                continue  # it gave its blocks to one before it
+            work = self._work(sequence, sequence.pending_tokens, budget)
+            if work is not None and self._make_room(sequence, self._room(sequence.table.cached_tokens, work)):
+                plan.append(work)
+                budget -= self._rows(work)
+        self._admit(plan, budget)
+        return plan
+
+    def _admit(self, plan: list[Work], budget: int) -> None:
+        while self.waiting and len(self.running) < self.limits.max_batch_size:
+            sequence = self.waiting[0]
+            match = self._match(sequence)
+            cached = len(match.full) * self.blocks.tokens_per_block + match.tail_tokens
+            work = self._work(sequence, len(sequence.tokens) - cached, budget)
+            if work is None or not self.blocks.fits(match, self._room(cached, work)):
+                return
+            sequence.table = self.blocks.open(match)
+            assert sequence.table.cached_tokens == cached
+            extended = self.blocks.extend(sequence.table, self._room(cached, work))
+            assert extended, "a match that fits must be extendable"
+            self._start(sequence)
+            plan.append(work)
+            budget -= self._rows(work)
+
+    def _start(self, sequence: Sequence) -> None:
+        self.waiting.popleft()
+        self.running.append(sequence)
+        sequence.status = Status.RUNNING
+        sequence.reused_tokens = sequence.reused_tokens or min(sequence.table.reused_tokens, sequence.prompt_tokens)
+
+    def _match(self, sequence: Sequence) -> Match:
+        if not self.reuse or sequence.context_pending:
+            return Match()
+        return self.blocks.match(sequence.tokens, len(sequence.tokens) - 1)
+
+    def _work(self, sequence: Sequence, pending: int, budget: int) -> Work | None:
+        """As much as the budget allows: everything pending with its drafts, or else a chunk without the last token."""
+        assert pending > 0
+        drafts = len(sequence.drafts)
+        if max(pending + drafts, self.limits.min_rows) <= budget:
+            return Work(sequence, pending, sample=True)
+        if pending == 1 or budget < self.limits.min_rows:
+            return None
+        return Work(sequence, min(pending - 1, budget), sample=False)
+
+    def _rows(self, work: Work) -> int:
+        return max(work.rows, self.limits.min_rows)
+
+    def _room(self, cached: int, work: Work) -> int:
+        return cached + self._rows(work)
+
+    def _make_room(self, sequence: Sequence, tokens: int) -> bool:
+        while not self.blocks.extend(sequence.table, tokens):
+            last = self.running[-1]
+            self._preempt(last)
+            if last is sequence:
+                return False
+        return True
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.preemptions += 1
+        self.running.remove(sequence)
+        self._give_back(sequence)
+        sequence.status = Status.WAITING
+        if sequence.context_pending:
+            sequence.context_rows.clear()
+        self.waiting.appendleft(sequence)
+
+    def finish(self, sequence: Sequence) -> None:
+        """Take a sequence out, wherever it is; what it computed stays as cache."""
+        if sequence.status is Status.WAITING:
+            self.waiting.remove(sequence)
+        elif sequence.status is Status.RUNNING:
+            self.running.remove(sequence)
+            self._give_back(sequence)
+        sequence.status = Status.FINISHED
+
+    def _give_back(self, sequence: Sequence) -> None:
+        sequence.new_blocks += sequence.table.new_blocks
+        sequence.total_blocks = max(sequence.total_blocks, len(sequence.table.blocks))
+        self.blocks.close(sequence.table, sequence.tokens)
+        sequence.table.new_blocks = 0

@@ -1,0 +1,176 @@
+"""Values of the runtime: what is asked, what is answered, and the state of a request in between."""
+
+import secrets
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+from plugins.engines.openvino.runtime.block_manager import BlockTable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Finish = Literal["length", "stop", "end", "verified", "cancelled"]
+Words = tuple[tuple[int, ...], ...]
+"""Token sequences, each at least one token long."""
+
+
+class RequestError(Exception):
+    """A request that cannot be served. It names the field, what was found and what is needed; no other request is touched."""
+
+    def __init__(self, code: str, field_name: str, found: str, needed: str) -> None:
+        super().__init__(f"{code}: {field_name} is {found}, needed: {needed}")
+        self.code = code
+        self.field = field_name
+        self.found = found
+        self.needed = needed
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a token is chosen. Penalties count every token of the sequence, the prompt's too, as TensorRT-LLM's do.
+
+    `top_k` 0 means all tokens, 1 means greedy; `top_p` 1.0 means all. `seed` None draws a fresh one for each request.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int | None = None
+
+    @property
+    def greedy(self) -> bool:
+        return self.top_k == 1 or self.temperature == 0.0
+
+    @property
+    def penalized(self) -> bool:
+        return self.repetition_penalty != 1.0 or self.presence_penalty != 0.0 or self.frequency_penalty != 0.0
+
+
+GREEDY = Sampling(top_k=1)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One prompt. With `draft_ids` it is a verification: one pass, answered by the accepted drafts and one token of the engine's own.
+
+    End ids and stop words end the answer and are part of it; stop words are looked for in the answer alone, bad words in the whole
+    sequence. Neither ends an answer shorter than `min_tokens`.
+    """
+
+    input_ids: tuple[int, ...]
+    max_new_tokens: int
+    draft_ids: tuple[int, ...] = ()
+    end_ids: tuple[int, ...] = ()
+    stop_words: Words = ()
+    bad_words: Words = ()
+    min_tokens: int = 0
+    sampling: Sampling = GREEDY
+    want_generation_logits: bool = False
+    want_context_logits: bool = False
+    want_log_probs: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer to one request; logits are float32, rows are tokens, before penalties and temperature.
+
+    `drafted_tokens` are the drafts that were verified, `log_probs` the natural logarithms of the raw softmax for each output token.
+    """
+
+    output_ids: tuple[int, ...]
+    finish: Finish
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    reused_tokens: int = 0
+    new_blocks: int = 0
+    total_blocks: int = 0
+    generation_logits: "np.ndarray | None" = None
+    context_logits: "np.ndarray | None" = None
+    log_probs: tuple[float, ...] = ()
+
+
+class Status(Enum):
+    """Where a sequence is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+@dataclass(eq=False)
+class Sequence:
+    """A request under way: its tokens so far, its block table, and what the answer will need.
+
+    `tokens` is the prompt and everything accepted; the block table says how many of them have keys and values in the cache.
+    """
+
+    request: Request
+    tokens: list[int] = field(default_factory=list)
+    drafts: tuple[int, ...] = ()
+    table: BlockTable = field(default_factory=BlockTable)
+    status: Status = Status.WAITING
+    finish: Finish | None = None
+    seed: int = 0
+    accepted_tokens: int = 0
+    reused_tokens: int = 0
+    new_blocks: int = 0
+    total_blocks: int = 0
+    context_rows: "list[np.ndarray]" = field(default_factory=list)
+    generation_rows: "list[np.ndarray]" = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    result: Result | None = None
+
+    @classmethod
+    def of(cls, request: Request) -> "Sequence":
+        """Start of a request; drafts that could not be answered within `max_new_tokens` are not verified."""
+        seed = request.sampling.seed
+        return cls(
+            request,
+            tokens=list(request.input_ids),
+            drafts=request.draft_ids[: request.max_new_tokens - 1],
+            seed=secrets.randbits(63) if seed is None else seed,
+        )
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.request.input_ids)
+
+    @property
+    def output_tokens(self) -> int:
+        return len(self.tokens) - self.prompt_tokens
+
+    @property
+    def pending_tokens(self) -> int:
+        """Tokens whose keys and values are not in the cache yet."""
+        return len(self.tokens) - self.table.cached_tokens
+
+    @property
+    def context_pending(self) -> bool:
+        """Whether rows of the prompt are still to be collected; such a sequence must compute its whole prompt."""
+        return self.request.want_context_logits and not self.output_tokens
+
+    @property
+    def ending_allowed(self) -> bool:
+        """Whether the next token may be the last one."""
+        return self.output_tokens + 1 >= self.request.min_tokens
+
+    def accept(self, token: int) -> bool:
+        """Append one token of the answer; True when the answer ends with it."""
+        assert self.finish is None
+        may_end = self.ending_allowed
+        self.tokens.append(token)
+        if may_end and token in self.request.end_ids:
+            self.finish = "end"
+        elif may_end and self._ends_with_stop_word():
+            self.finish = "stop"
+        elif self.output_tokens >= self.request.max_new_tokens:
+            self.finish = "length"
+        return self.finish is not None
+
+    def _ends_with_stop_word(self) -> bool:
+        output = self.output_tokens
+        return any(len(w) <= output and tuple(self.tokens[-len(w) :]) == w for w in self.request.stop_words)

@@ -1,0 +1,61 @@
+"""What a request must satisfy before it may enter the engine."""
+
+import math
+from collections.abc import Iterable
+
+from plugins.engines.openvino.record import EngineRecord
+from plugins.engines.openvino.runtime.sequence import Request, RequestError, Sampling, Words
+
+CODE = "INVALID_ARG"
+
+
+def validate(request: Request, record: EngineRecord, max_cached_tokens: int) -> None:
+    """Raises RequestError for the first thing that cannot be served by this engine."""
+    _check_lengths(request, record, max_cached_tokens)
+    _check_ids("input_ids", request.input_ids, record)
+    _check_ids("draft_input_ids", request.draft_ids, record)
+    _check_ids("end_id", request.end_ids, record)
+    _check_words("stop_words_list", request.stop_words, record)
+    _check_words("bad_words_list", request.bad_words, record)
+    _check_sampling(request.sampling)
+
+
+def _require(ok: bool, field: str, found: object, needed: str) -> None:
+    if not ok:
+        raise RequestError(CODE, field, str(found), needed)
+
+
+def _check_lengths(request: Request, record: EngineRecord, max_cached_tokens: int) -> None:
+    prompt, new, drafts = len(request.input_ids), request.max_new_tokens, len(request.draft_ids)
+    longest = min(record.max_sequence_tokens, max_cached_tokens)
+    _require(1 <= prompt <= record.max_input_tokens, "input_lengths", prompt, f"1 to {record.max_input_tokens} tokens")
+    _require(new >= 1, "request_output_len", new, "at least 1 token")
+    _require(prompt + new <= longest, "request_output_len", f"{new} after {prompt}", f"at most {longest} tokens in all")
+    _require(drafts <= record.max_draft_tokens, "draft_input_ids", f"{drafts} tokens", f"at most {record.max_draft_tokens} tokens")
+    _require(0 <= request.min_tokens <= new, "min_tokens", request.min_tokens, f"0 to request_output_len ({new})")
+
+
+def _check_ids(field: str, ids: Iterable[int], record: EngineRecord) -> None:
+    bad = next((i for i in ids if not 0 <= i < record.vocab_size), None)
+    _require(bad is None, field, bad, f"0 to {record.vocab_size - 1}")
+
+
+def _check_words(field: str, words: Words, record: EngineRecord) -> None:
+    for word in words:
+        _require(bool(word), field, "an empty word", "words of at least one token")
+        _check_ids(field, word, record)
+
+
+def _check_sampling(sampling: Sampling) -> None:
+    _require(_finite(sampling.temperature) and sampling.temperature >= 0, "temperature", sampling.temperature, "0 or more")
+    _require(sampling.top_k >= 0, "runtime_top_k", sampling.top_k, "0 (all) or more")
+    _require(0 < sampling.top_p <= 1, "runtime_top_p", sampling.top_p, "more than 0, at most 1")
+    penalty = sampling.repetition_penalty
+    _require(_finite(penalty) and penalty > 0, "repetition_penalty", penalty, "more than 0")
+    _require(_finite(sampling.presence_penalty), "presence_penalty", sampling.presence_penalty, "a finite number")
+    _require(_finite(sampling.frequency_penalty), "frequency_penalty", sampling.frequency_penalty, "a finite number")
+    _require(sampling.seed is None or 0 <= sampling.seed < 1 << 64, "seed", sampling.seed, "0 to 2^64 - 1")
+
+
+def _finite(value: float) -> bool:
+    return math.isfinite(value)
