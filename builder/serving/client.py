@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from builder.errors import StageError
-from builder.serving.generation import Generation, GenerateRequest
+from builder.serving.generation import GenerateRequest, Generation
 from builder.serving.transport import Answer, Tensor, Transport
 
 ORCHESTRATOR = "tensorrt_llm_bls"
@@ -54,7 +54,7 @@ class Client:
         StageError SERVER-REQUEST, DEADLINE, SERVER-ANSWER.
         """
         collected = _Collected()
-        with closing(_closable(self.transport.stream(ORCHESTRATOR, _inputs(request), request.deadline_s, request.request_id))) as answers:
+        with closing(self.transport.stream(ORCHESTRATOR, _inputs(request), request.deadline_s, request.request_id)) as answers:
             for answer in answers:
                 piece = collected.add(answer)
                 if piece and on_text is not None:
@@ -177,8 +177,3 @@ def _joined_text(answer: Answer) -> str:
     if "text_output" not in answer:
         return ""
     return "".join(t.decode(errors="replace") if isinstance(t, bytes) else str(t) for t in answer["text_output"].reshape(-1))
-
-
-def _closable(answers: Any) -> Any:
-    """A transport's iterator is a generator in both implementations; closing one cancels the request."""
-    return answers

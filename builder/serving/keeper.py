@@ -14,7 +14,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  Triton's Python backend makes its regions there
@@ -62,7 +61,7 @@ def keep(log: Path, prefix: str, grace_s: float, command: list[str]) -> int:
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     with log.open("wb") as out:
-        server = subprocess.Popen(  # noqa: PLW1509  this process has one thread, so a function before exec is safe
+        server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=die_with_parent
         )
     os.write(1, f"{server.pid}\n".encode())
@@ -76,13 +75,11 @@ def keep(log: Path, prefix: str, grace_s: float, command: list[str]) -> int:
 def main(arguments: list[str]) -> int:
     """Entry point of the script."""
     log, prefix, grace_s, _, *command = arguments
-    os.setsid()
-    started = time.monotonic()
     try:
         return keep(Path(log), prefix, float(grace_s), command)
     except OSError as error:
         with Path(log).open("a") as out:
-            out.write(f"error: cannot start {command[0]}: {error} (after {time.monotonic() - started:.1f} s)\n")
+            out.write(f"error: cannot start {command[0]}: {error}\n")
         return 127
 
 

@@ -2,7 +2,7 @@
 
 import queue
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -13,7 +13,7 @@ from builder.errors import MissingError, StageError, TandemError
 if TYPE_CHECKING:
     import numpy as np
 
-Answer = Mapping[str, "np.ndarray"]
+Answer = Mapping[str, "np.ndarray[Any, Any]"]
 """Output tensors by name."""
 
 
@@ -22,7 +22,7 @@ class Tensor:
     """One input: values and Triton's datatype word (`INT32`, `FP32`, `BOOL`, `BYTES`, `UINT64`)."""
 
     name: str
-    values: "np.ndarray"
+    values: "np.ndarray[Any, Any]"
     datatype: str
 
 
@@ -32,7 +32,7 @@ class Transport(Protocol):
     def infer(self, model: str, inputs: Sequence[Tensor], outputs: Sequence[str], timeout_s: float) -> Answer:
         """One request, one answer. No `outputs` means all."""
 
-    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Iterator[Answer]:
+    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Generator[Answer, None, None]:
         """The answers of a decoupled model, as they come. Closing the iterator before its end cancels the request."""
 
     def ready(self) -> bool:
@@ -83,7 +83,7 @@ class TritonTransport:
             raise self._translated(error, model, timeout_s) from error
         return self._outputs(result)
 
-    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Iterator[Answer]:
+    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Generator[Answer, None, None]:
         arrived: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
         client = self._grpc.InferenceServerClient(self.url)
         deadline, finished = time.monotonic() + timeout_s, False
@@ -145,16 +145,14 @@ def _deadline(model: str, timeout_s: float) -> StageError:
 def _tritonclient() -> Any:
     try:
         import tritonclient.grpc as grpc_client
-        from tritonclient.utils import InferenceServerException
     except ImportError as error:
         raise MissingError(
             "PACKAGE-TRITONCLIENT", "the gRPC client is not installed", needed="tritonclient[grpc]", fix='pip install "trt-tandem[serve]"'
         ) from error
-    grpc_client.InferenceServerException = InferenceServerException
     return grpc_client
 
 
-Handler = Callable[[str, Mapping[str, "np.ndarray"]], "Answer | Sequence[Answer]"]
+Handler = Callable[[str, Mapping[str, "np.ndarray[Any, Any]"]], "Answer | Sequence[Answer]"]
 
 
 @dataclass
@@ -168,15 +166,15 @@ class FakeTransport:
     handler: Handler
     name: str = "fake"
     version: str = "0"
-    requests: list[tuple[str, dict[str, "np.ndarray"]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, "np.ndarray[Any, Any]"]]] = field(default_factory=list)
     cancelled: int = 0
     closed: bool = False
 
-    def infer(self, model: str, inputs: Sequence[Tensor], outputs: Sequence[str], timeout_s: float) -> Answer:  # noqa: ARG002
+    def infer(self, model: str, inputs: Sequence[Tensor], outputs: Sequence[str], timeout_s: float) -> Answer:
         answers = self._ask(model, inputs)
         return {name: values for name, values in answers[-1].items() if not outputs or name in outputs}
 
-    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Iterator[Answer]:  # noqa: ARG002
+    def stream(self, model: str, inputs: Sequence[Tensor], timeout_s: float, request_id: str = "") -> Generator[Answer, None, None]:
         answers = self._ask(model, inputs)
         finished = False
         try:
