@@ -56,7 +56,7 @@ class Report:
         gates = [
             {key: getattr(g, key) for key in ("name", "passed", "value", "threshold", "unit", "summary", "details")} for g in self.gates
         ]
-        return json_ready(
+        whole: dict[str, Any] = json_ready(
             {
                 "schema": SCHEMA,
                 "name": self.name,
@@ -71,6 +71,7 @@ class Report:
                 "plan": self.plan,
             }
         )
+        return whole
 
 
 def make_report(name: str, gates: Sequence[Gate], *, created_at: datetime | None = None, **facts: Any) -> Report:
