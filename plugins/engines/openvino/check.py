@@ -1,0 +1,122 @@
+"""What this lane refuses, decided from `config.json` and the request alone."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from builder.api import EngineRequest, Finding
+from plugins.engines.openvino.record import TOKENS_PER_BLOCK
+
+WEIGHTS = ("none", "int8", "int4")
+KV_CACHE = {"auto": "u8", "int8": "u8", "fp32": "f32"}
+"""Pair-file word to OpenVINO's. bf16 is impossible beside float32 inference (OpenVINO 2026.4 CPU), and float32 inference is what is exact."""
+
+OPTIONS = ("exact", "group_size", "ratio")
+"""`exact` bool; `group_size` int and `ratio` 0..1 for int4 weights."""
+
+_MLA_TYPES = ("deepseek_v2", "deepseek_v3", "kimi_k2", "longcat_flash", "minicpm3")
+_ATTENTION_TYPES = ("full_attention", "sliding_attention")
+_FROZEN_ROPE = ("dynamic", "longrope", "yarn_dynamic")
+_Findings = Iterator[Finding]
+
+
+def check(request: EngineRequest) -> list[Finding]:
+    """Every refusal at once; empty when this lane can build the engine."""
+    findings = [*_check_words(request), *_check_limits(request), *_check_options(request)]
+    path = request.checkpoint / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return [*findings, _refusal("ENGINE-CONFIG", f"{path} cannot be read: {error}", "checkpoint", str(path), "a readable config.json", "")]
+    return [*findings, *_check_architecture(config), *_check_attention(config), *_check_length(config, request)]
+
+
+def _refusal(code: str, message: str, field: str, found: object, needed: str, fix: str) -> Finding:
+    return Finding(code, "error", message, field, str(found), needed, fix)
+
+
+def _check_words(request: EngineRequest) -> _Findings:
+    role = request.role
+    if request.weights not in WEIGHTS:
+        message = f"The CPU engine has no {request.weights} weights."
+        fix = f"set {role}.weights to int8, or choose a lane that has {request.weights}"
+        yield _refusal("ENGINE-WEIGHTS", message, f"{role}.weights", request.weights, " | ".join(WEIGHTS), fix)
+    if request.kv_cache not in KV_CACHE:
+        message = f"The CPU engine stores keys and values in 8-bit integers or float32, not in {request.kv_cache}."
+        fix = f"set {role}.kv_cache to auto (int8) or fp32"
+        yield _refusal("ENGINE-KV-DTYPE", message, f"{role}.kv_cache", request.kv_cache, " | ".join(KV_CACHE), fix)
+    if request.tokens_per_block != TOKENS_PER_BLOCK:
+        message = f"OpenVINO's paged attention on CPU has blocks of {TOKENS_PER_BLOCK} tokens."
+        fix = f"set kv_cache.tokens_per_block to {TOKENS_PER_BLOCK}"
+        found = request.tokens_per_block
+        yield _refusal("ENGINE-BLOCK-SIZE", message, "kv_cache.tokens_per_block", found, str(TOKENS_PER_BLOCK), fix)
+
+
+def _check_limits(request: EngineRequest) -> _Findings:
+    needed = max(2, request.max_draft_tokens + 1)
+    if request.max_batched_tokens < needed:
+        message = "A verification is one pass: the drafts and the token before them must fit in its budget."
+        fix = f"set limits.max_batched_tokens to {needed} or more"
+        yield _refusal("ENGINE-BATCHED-TOKENS", message, "limits.max_batched_tokens", request.max_batched_tokens, f">= {needed}", fix)
+
+
+def _check_options(request: EngineRequest) -> _Findings:
+    for name in sorted(set(request.options) - set(OPTIONS)):
+        message = f"The CPU engine has no option {name}."
+        yield _refusal("ENGINE-OPTION", message, f"{request.role}.options.{name}", name, " | ".join(OPTIONS), "remove it")
+
+
+def _check_architecture(config: Mapping[str, Any]) -> _Findings:
+    kind = config.get("model_type", "")
+    reason = _unsupported(config)
+    if reason:
+        message = f"The CPU engine cannot run {kind or 'this model'}: {reason}."
+        fix = "use a decoder-only text model with standard attention, or another engine.kind"
+        yield _refusal("ENGINE-ARCHITECTURE", message, "model_type", kind, "a decoder-only text model", fix)
+
+
+def _unsupported(config: Mapping[str, Any]) -> str:
+    """Why the model cannot run, empty when nothing speaks against it."""
+    other_layers = sorted(set(config.get("layer_types") or ()) - set(_ATTENTION_TYPES))
+    reasons = {
+        "it is an encoder-decoder model": config.get("is_encoder_decoder"),
+        "its cache is latent (MLA)": config.get("kv_lora_rank") or config.get("model_type") in _MLA_TYPES,
+        "it is multimodal": "vision_config" in config or "audio_config" in config,
+        "its code is not part of transformers (auto_map)": "auto_map" in config,
+        "config.json names no model_type": not config.get("model_type"),
+        "it does not say how many attention heads it has": not (config.get("num_attention_heads") or config.get("n_head")),
+        f"it has layers of other kinds ({', '.join(other_layers)})": other_layers,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _check_attention(config: Mapping[str, Any]) -> _Findings:
+    kind = config.get("model_type", "")
+    if config.get("attn_logit_softcapping"):
+        message = f"{kind} soft-caps its attention scores, which OpenVINO's paged attention does not do."
+        found = config["attn_logit_softcapping"]
+        yield _refusal("ENGINE-SOFTCAP", message, "attn_logit_softcapping", found, "null", "choose another model or engine.kind")
+    if kind == "gpt_oss":
+        message = "gpt_oss has attention sinks, which this lane's export does not carry."
+        yield _refusal("ENGINE-SINKS", message, "model_type", kind, "a model without sinks", "choose another model or engine.kind")
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope_type = rope.get("rope_type", rope.get("type", "default"))
+    if rope_type in _FROZEN_ROPE:
+        message = f"Rotary embedding of type {rope_type} changes with the length of the sequence; a traced model cannot."
+        yield _refusal("ENGINE-ROPE", message, "rope_parameters.rope_type", rope_type, "default | linear | llama3 | yarn", "choose another model")
+
+
+def _check_length(config: Mapping[str, Any], request: EngineRequest) -> _Findings:
+    window = _sliding_window(config)
+    if window is not None and request.max_sequence_tokens > window:
+        message = f"The model attends to a window of {window} tokens in some layers; the CPU engine attends to all, equal only up to {window}."
+        fix = f"set limits.max_sequence_tokens to {window} or less"
+        yield _refusal("ENGINE-SLIDING-WINDOW", message, "limits.max_sequence_tokens", request.max_sequence_tokens, f"<= {window}", fix)
+
+
+def _sliding_window(config: Mapping[str, Any]) -> int | None:
+    """Window in tokens when a layer uses one."""
+    window = config.get("sliding_window")
+    kinds = config.get("layer_types")
+    used = "sliding_attention" in kinds if kinds else config.get("use_sliding_window") is not False
+    return int(window) if window and used else None

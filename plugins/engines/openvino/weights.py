@@ -1,0 +1,54 @@
+"""Weight compression with NNCF, and writing the model file."""
+
+import contextlib
+import io
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from builder.api import MissingError
+
+DEFAULT_GROUP_SIZE = 64
+"""Weights of one row that share a scale in int4; smaller is more exact and larger in bytes."""
+
+
+def compress(model: Any, weights: str, options: Mapping[str, Any]) -> Any:
+    """The model with its weights in `none | int8 | int4`; must come before the paged transformation, which makes element types dynamic."""
+    if weights == "none":
+        return model
+    import nncf
+
+    nncf.set_log_level(logging.WARNING)
+    with contextlib.redirect_stdout(io.StringIO()):  # NNCF draws progress bars
+        if weights == "int8":
+            return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
+        return nncf.compress_weights(
+            model,
+            mode=nncf.CompressWeightsMode.INT4_ASYM,
+            group_size=int(options.get("group_size", DEFAULT_GROUP_SIZE)),
+            ratio=float(options.get("ratio", 1.0)),
+        )
+
+
+def save(model: Any, path: Path) -> None:
+    """Write `path` (xml) and the weights beside it. Raises MissingError `DISK-FULL` before anything is written that would not fit."""
+    import openvino as ov
+
+    needed = _weight_bytes(model)
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise MissingError(
+            "DISK-FULL",
+            f"{path.parent} has {free} bytes free; the engine's weights take {needed}.",
+            field="disk",
+            found=f"{free} bytes",
+            needed=f"{needed} bytes",
+            fix="free some space, or choose another output folder",
+        )
+    ov.save_model(model, path, compress_to_fp16=False)
+
+
+def _weight_bytes(model: Any) -> int:
+    return sum(node.get_byte_size() for node in model.get_ops() if node.get_type_name() == "Constant")
