@@ -2,9 +2,10 @@
 
 import difflib
 from importlib.metadata import entry_points
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
-from builder.api import API_VERSION, Demo, Engine
+from builder.api import API_VERSION, Demo, Engine, EngineRequest
 from builder.errors import MissingError, RefusedError
 
 ENGINES = "tandem.engines"
@@ -49,3 +50,8 @@ def _load(group: str, name: str, field: str) -> object:
     except ImportError as error:
         message = f"the plug-in {name} ({found[0].value}) cannot be imported: {error}"
         raise MissingError("PLUGIN-BROKEN", message, field=field, found=str(error), needed="an importable plug-in", fix="reinstall it") from error
+
+
+def engine_request(data: dict[str, Any]) -> EngineRequest:
+    """An EngineRequest out of its JSON form."""
+    return EngineRequest(**{**data, "checkpoint": Path(data["checkpoint"])})

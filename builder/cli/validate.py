@@ -1,0 +1,36 @@
+"""`tandem validate`."""
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from builder.cli.options import build_root_option, config_argument, json_option, tritonserver_option
+from builder.cli.stages import StageDisplay, show_verdict
+from builder.errors import ExitCode
+from builder.pipeline.session import Session
+
+
+@click.command()
+@config_argument
+@build_root_option
+@json_option
+@tritonserver_option
+@click.pass_obj
+def command(options: dict[str, bool], config: Path, build_root: Path, as_json: bool, tritonserver: Path | None) -> int:
+    """Judge the packaged repository on a server of its own; exit code 1 when a gate fails.
+
+    Example: tandem validate configs/pairs/smollm2-135m-cpu.yaml
+    """
+    from builder.pipeline.validate import validate_and_report
+
+    began = time.monotonic()
+    session = Session.open(config, build_root)
+    session.require_ok()
+    with session.workspace.locked(), StageDisplay(session, quiet=options["quiet"]) as display:
+        validation = validate_and_report(session, tritonserver=tritonserver, progress=display.reporter("validate"), durations_s={})
+    show_verdict(validation, time.monotonic() - began, 0)
+    if as_json:
+        click.echo(json.dumps(validation.verdict.as_dict(str(validation.report)), default=str))
+    return ExitCode.DONE if validation.verdict.passed else ExitCode.GATE_FAILED

@@ -1,0 +1,1 @@
+"""Running a plan: stages whose results are staged beside their destination and moved into place."""
