@@ -21,7 +21,7 @@ class TritonPythonModel:
 
     def initialize(self, args: Mapping[str, str]) -> None:
         config = json.loads(args["model_config"])
-        parameters = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
+        parameters = {key: value.get("string_value", "") for key, value in config.get("parameters", {}).items()}
         labels = {"model": args["model_name"], "version": args["model_version"]}
         self._families = {
             name: pb_utils.MetricFamily(name=f"tandem_{name}_total", description=text, kind=pb_utils.MetricFamily.COUNTER)

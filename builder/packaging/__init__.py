@@ -1,0 +1,1 @@
+"""Packaging: engines, tokenizer and served models to one Triton model repository."""

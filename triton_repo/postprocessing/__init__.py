@@ -1,0 +1,1 @@
+"""The served model postprocessing: token ids to text."""

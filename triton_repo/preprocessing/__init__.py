@@ -1,0 +1,1 @@
+"""The served model preprocessing: text to token ids."""

@@ -1,0 +1,1 @@
+"""The served model tensorrt_llm_bls: text in, text out, draft-target speculation over the two engine models."""
