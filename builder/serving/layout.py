@@ -49,16 +49,22 @@ def _copy_folder(source: Path, destination: Path) -> None:
 def server_environment(installation: Installation, needs: ServerNeeds, base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Environment of the server and its stubs.
 
-    This Python's library folder comes first, so that stubs run this very Python. Nothing is fetched from the network, and no
-    byte code is written: the model repository stays as it was packaged.
+    This Python's library folder comes first, so that stubs run this very Python. Nothing is fetched from the network. The stub embeds an
+    isolated interpreter: variables whose names begin with PYTHON do not reach it.
     """
     env = dict(os.environ if base is None else base)
     env.setdefault("OMP_NUM_THREADS", "1")
-    env |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONDONTWRITEBYTECODE": "1"}
+    env |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     env |= needs.environment
     env["LD_LIBRARY_PATH"] = _joined([*map(str, installation.library_dirs), env.get("LD_LIBRARY_PATH", "")])
     env["PATH"] = _joined([str(Path(sys.executable).parent), env.get("PATH", "")])
     return env
+
+
+def remove_byte_code(repository: Path) -> None:
+    """Delete the caches that stubs write beside served sources, so that the repository is again as it was packaged."""
+    for folder in list(repository.rglob("__pycache__")):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _joined(parts: list[str]) -> str:

@@ -15,7 +15,7 @@ from builder.serving import keeper, serverlog
 from builder.serving.client import Client
 from builder.serving.generation import GenerateRequest
 from builder.serving.installation import Installation, find_installation
-from builder.serving.layout import lay_out_backends, server_environment
+from builder.serving.layout import lay_out_backends, remove_byte_code, server_environment
 from builder.serving.ports import LOOPBACK, Ports, check_ports
 from builder.serving.transport import TritonTransport
 
@@ -49,15 +49,14 @@ class RunningServer:
     pid: int
     server_id: str
     version: str
-    ports: Ports
-    address: str
+    settings: ServerSettings
     log: Path
     seconds_to_ready: float
     keeper: "subprocess.Popen[str]"
 
     @property
     def grpc_url(self) -> str:
-        return f"{self.address}:{self.ports.grpc}"
+        return f"{self.settings.address}:{self.settings.ports.grpc}"
 
     @property
     def alive(self) -> bool:
@@ -93,7 +92,7 @@ def running_server(settings: ServerSettings, progress: Progress | None = None, p
     try:
         yield server
     finally:
-        stop(server, settings.exit_timeout_s)
+        stop(server)
 
 
 def start(settings: ServerSettings, progress: Progress | None = None, probe: Probe = one_token) -> RunningServer:
@@ -110,14 +109,15 @@ def start(settings: ServerSettings, progress: Progress | None = None, probe: Pro
         pid = int(process.stdout.readline() or 0) if process.stdout else 0
         version = _wait(settings, process, server_id, log, started, progress, probe)
     except BaseException:
-        _end(process, settings.exit_timeout_s)
+        _end(process, settings)
         raise
-    return RunningServer(pid, server_id, version, settings.ports, settings.address, log, time.monotonic() - started, process)
+    ready_s = time.monotonic() - started
+    return RunningServer(pid, server_id, version, settings, log, ready_s, process)
 
 
-def stop(server: RunningServer, exit_timeout_s: int) -> None:
+def stop(server: RunningServer) -> None:
     """End the server: SIGTERM, a bounded wait, SIGKILL to its group, and its shared memory regions removed. Safe to repeat."""
-    _end(server.keeper, exit_timeout_s)
+    _end(server.keeper, server.settings)
 
 
 def server_command(settings: ServerSettings, installation: Installation, backends: Path, server_id: str) -> list[str]:
@@ -198,14 +198,15 @@ def _failed(code: str, message: str, log: Path) -> StageError:
     return StageError(code, sentence, log=str(log), last_lines=lines, found=summary.reason, fix=f"read {log}")
 
 
-def _end(process: "subprocess.Popen[str]", exit_timeout_s: int) -> None:
+def _end(process: "subprocess.Popen[str]", settings: ServerSettings) -> None:
     """Closing the keeper's standard input tells it to stop the server; a keeper that does not end is killed, and the kernel its server."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None and not pipe.closed:
             with contextlib.suppress(OSError):
                 pipe.close()
     try:
-        process.wait(exit_timeout_s + 10)
+        process.wait(settings.exit_timeout_s + 10)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    remove_byte_code(settings.repository)
