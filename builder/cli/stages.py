@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from builder.cli.console import Progress, progress_display
-from builder.pipeline.run import StageResult
 from builder.pipeline.session import Session
 
 if TYPE_CHECKING:
+    from builder.pipeline.run import StageResult
     from builder.pipeline.validate import Validation
 
 
@@ -20,7 +20,7 @@ class StageDisplay:
     def __init__(self, session: Session, *, quiet: bool) -> None:
         self.session = session
         self.quiet = quiet
-        self.results: list[StageResult] = []
+        self.results: list["StageResult"] = []
         self._open: AbstractContextManager[Progress] | None = None
         self._title = ""
         self._progress: Progress | None = None
@@ -42,7 +42,7 @@ class StageDisplay:
             self._progress = self._open.__enter__()
         return self._progress
 
-    def listener(self, result: StageResult) -> None:
+    def listener(self, result: "StageResult") -> None:
         """Print how a stage ended."""
         self._close()
         self.results.append(result)

@@ -108,7 +108,7 @@ def _request(pair: Pair, role: Role) -> EngineRequest:
         max_sequence_tokens=spec.limits.max_sequence_tokens,
         max_batched_tokens=spec.limits.max_batched_tokens,
         max_draft_tokens=spec.speculation.max_draft_tokens if role == "target" and spec.draft.method != "none" else 0,
-        options={"threads": spec.engine.threads, "release": spec.engine.release},
+        options=dict(spec.engine.options) | ({"release": spec.engine.release} if spec.engine.release else {}),
     )
 
 

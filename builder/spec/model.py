@@ -23,7 +23,7 @@ class EngineSpec(Section):
 
     kind: str = Field("openvino", description="Name of an engine plug-in: openvino, tensorrt_llm, tensorrt_llm_pytorch or a third party's.")
     release: str | None = Field(None, description="Release of the lane's tool, for example 1.2.1. NVIDIA lanes only.")
-    threads: int = Field(0, ge=0, le=1024, description="CPU threads of an engine; 0 takes every core. OpenVINO lane only.")
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict, description="Options of the lane's own; unknown ones are refused.")
 
 
 class HardwareSpec(Section):

@@ -1,0 +1,66 @@
+"""Reading checkpoint folders: whole ones, and every way in which they are not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from builder.checkpoint import read_checkpoint
+from builder.errors import RefusedError
+
+Write = Callable[..., Path]
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(RefusedError) as caught:
+        read_checkpoint(folder, "target.checkpoint")
+    assert caught.value.finding.field == "target.checkpoint"
+    return caught.value.finding.code
+
+
+def test_geometry_and_sizes(write_checkpoint: Write) -> None:
+    checkpoint = read_checkpoint(write_checkpoint("target", layers=3), "target.checkpoint")
+    assert (checkpoint.layers, checkpoint.kv_heads, checkpoint.head_dim, checkpoint.vocab_size) == (3, 2, 8, 64)
+    assert checkpoint.parameters == 64 * 32 * 4
+    assert checkpoint.stored_bytes == 2 * checkpoint.parameters
+    assert checkpoint.kv_bytes_per_token(2) == 2 * 3 * 2 * 8 * 2
+
+
+@pytest.mark.parametrize(
+    ("file", "code"), [("config.json", "CKPT-CONFIG"), ("tokenizer.json", "CKPT-TOKENIZER"), ("model.safetensors", "CKPT-WEIGHTS")]
+)
+def test_missing_file(write_checkpoint: Write, file: str, code: str) -> None:
+    folder = write_checkpoint("target")
+    (folder / file).unlink()
+    assert refused(folder) == code
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none") == "CKPT-MISSING"
+
+
+def test_weights_cut_short(write_checkpoint: Write) -> None:
+    folder = write_checkpoint("target")
+    file = folder / "model.safetensors"
+    with file.open("r+b") as stream:
+        stream.truncate(file.stat().st_size - 1)
+    assert refused(folder) == "CKPT-WEIGHTS"
+    file.write_bytes(b"short")
+    assert refused(folder) == "CKPT-WEIGHTS"
+    file.write_bytes(b"\xff" * 64)
+    assert refused(folder) == "CKPT-WEIGHTS"
+
+
+def test_missing_shard_is_named(write_checkpoint: Write) -> None:
+    folder = write_checkpoint("target")
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(RefusedError, match=r"holds no model-2.safetensors"):
+        read_checkpoint(folder, "target.checkpoint")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"vocab_size": 0}', '{"vocab_size": "many"}'])
+def test_broken_config(write_checkpoint: Write, text: str) -> None:
+    folder = write_checkpoint("target")
+    (folder / "config.json").write_text(text)
+    assert refused(folder) == "CKPT-CONFIG"

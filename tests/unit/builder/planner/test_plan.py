@@ -1,0 +1,111 @@
+"""Plans: what is refused, with every reason at once, and what the keys of stages depend on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builder.api import EngineMemory, EngineRequest, Finding, ModelShape
+from builder.planner import Plan, make_plan
+from builder.planner.memory import pool_tokens
+from builder.spec import load_pair
+
+Write = Callable[..., Path]
+
+
+@dataclass
+class FakeEngine:
+    """An engine lane that needs nothing."""
+
+    kind: str = "openvino"
+    api_version: int = 1
+    tool_versions: Mapping[str, str] = field(default_factory=lambda: {"tool": "1"})
+
+    def check(self, _request: EngineRequest) -> Sequence[Finding]:
+        return ()
+
+    def memory(self, _request: EngineRequest, shape: ModelShape) -> EngineMemory:
+        return EngineMemory(shape.parameters, 2 * shape.layers * shape.kv_heads * shape.head_dim)
+
+    def versions(self) -> Mapping[str, str]:
+        return self.tool_versions
+
+
+def plan_of(target: Path, draft_folder: Path | None, engine: Any = None, **sections: Any) -> Plan:
+    import yaml
+
+    data: dict[str, Any] = {"name": "demo", "target": {"checkpoint": str(target)}}
+    data["draft"] = {"checkpoint": str(draft_folder)} if draft_folder else {"method": "ngram"}
+    for name, values in sections.items():
+        data[name] = {**data.get(name, {}), **values}
+    file = target.parent / "pair.yaml"
+    file.write_text(yaml.safe_dump(data))
+    return make_plan(load_pair(file), lambda _kind: engine or FakeEngine())
+
+
+def test_good_pair_has_three_stages_and_balanced_pools(write_checkpoint: Write) -> None:
+    plan = plan_of(write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1))
+    assert plan.ok, plan.findings
+    assert [s.name for s in plan.stages] == ["build-target", "build-draft", "package"]
+    assert plan.memory[0].pool_tokens == plan.memory[1].pool_tokens
+    assert plan.as_dict()["schema"] == 1
+
+
+def test_ngram_has_no_draft_stage(write_checkpoint: Write) -> None:
+    plan = plan_of(write_checkpoint("target"), None)
+    assert [s.name for s in plan.stages] == ["build-target", "package"]
+
+
+def test_pool_holds_every_sequence_with_a_whole_draft(write_checkpoint: Write) -> None:
+    plan = plan_of(write_checkpoint("target"), None, limits={"max_batch_size": 3, "max_sequence_tokens": 100, "max_input_tokens": 50})
+    assert pool_tokens(plan.pair.spec) == 3 * 128
+
+
+def codes(plan: Plan) -> list[str]:
+    return [f.code for f in plan.findings]
+
+
+def test_vocabularies_that_differ_in_size_and_meaning(write_checkpoint: Write) -> None:
+    words = {f"t{i}": i for i in range(63)} | {"other": 63}
+    plan = plan_of(write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1, vocab_size=63, vocabulary=words))
+    assert codes(plan) == ["PAIR-VOCAB-SIZE", "PAIR-VOCAB-MEANING"]
+    assert "the first is 63: 't63' for the target, 'other' for the draft" in plan.findings[1].message
+    assert not plan.ok
+    assert plan.stages == ()
+
+
+def test_every_reason_at_once(write_checkpoint: Write, tmp_path: Path) -> None:
+    target = write_checkpoint("target", max_position_embeddings=128)
+    plan = plan_of(target, target, speculation={"acceptance": "logits"}, serve={"topology": "single"})
+    assert codes(plan) == ["PAIR-CONTEXT", "PAIR-ACCEPTANCE", "PAIR-TOPOLOGY", "PAIR-CONTEXT", "PAIR-DRAFT-IS-TARGET"]
+    both_missing = plan_of(tmp_path / "x", tmp_path / "y")
+    assert codes(both_missing) == ["CKPT-MISSING", "CKPT-MISSING"]
+    assert [f.field for f in both_missing.findings] == ["target.checkpoint", "draft.checkpoint"]
+
+
+def test_large_draft_is_a_warning(write_checkpoint: Write) -> None:
+    plan = plan_of(write_checkpoint("target", layers=4), write_checkpoint("draft", layers=3))
+    assert codes(plan) == ["PAIR-DRAFT-SIZE"]
+    assert plan.ok
+
+
+def test_keys_follow_content_options_and_tools(write_checkpoint: Write) -> None:
+    target, draft = write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1)
+    keys = {s.name: s.key for s in plan_of(target, draft).stages}
+    again = {s.name: s.key for s in plan_of(target, draft).stages}
+    assert keys == again
+    other = {s.name: s.key for s in plan_of(target, draft, draft={"weights": "int4"}).stages}
+    assert other["build-target"] == keys["build-target"]
+    assert other["build-draft"] != keys["build-draft"]
+    assert other["package"] != keys["package"]
+    newer = {s.name: s.key for s in plan_of(target, draft, FakeEngine(tool_versions={"tool": "2"})).stages}
+    assert newer["build-target"] != keys["build-target"]
+    moved = target.rename(target.with_name("moved"))
+    assert {s.name: s.key for s in plan_of(moved, draft).stages} == keys
+
+
+@pytest.mark.parametrize("method", ["ngram", "none"])
+def test_no_draft_model_no_draft_tokens_for_the_engine(write_checkpoint: Write, method: str) -> None:
+    plan = plan_of(write_checkpoint("target"), None, draft={"method": method})
+    assert plan.requests[0].max_draft_tokens == (5 if method == "ngram" else 0)
