@@ -3,7 +3,7 @@
 import queue
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -90,7 +90,9 @@ class TritonTransport:
         with closing(client):
             client.start_stream(lambda result, error: arrived.put((result, error)), stream_timeout=timeout_s)
             try:
-                client.async_stream_infer(model, self._inputs(inputs), request_id=request_id, enable_empty_final_response=True)
+                # refused when the stream has already failed; the callback has the reason
+                with suppress(self._grpc.InferenceServerException):
+                    client.async_stream_infer(model, self._inputs(inputs), request_id=request_id, enable_empty_final_response=True)
                 while not finished:
                     result = self._next(arrived, deadline, model, timeout_s)
                     parameters = result.get_response().parameters

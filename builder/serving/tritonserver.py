@@ -139,7 +139,7 @@ def server_command(settings: ServerSettings, installation: Installation, backend
         f"--exit-timeout-secs={settings.exit_timeout_s}",
         f"--http-restricted-api={RESTRICTED}:{key}",
         f"--grpc-restricted-protocol={RESTRICTED}:{key}",
-        f"--backend-config=python,shm-region-prefix-name={shm_prefix(server_id)}",
+        *(f"--backend-config={name},shm-region-prefix-name={shm_prefix(server_id)}" for name in ("python", *settings.needs.backends)),
         *settings.extra_arguments,
     ]
 

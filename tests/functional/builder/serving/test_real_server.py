@@ -11,7 +11,7 @@ from builder.api import ServerNeeds
 from builder.errors import MissingError, StageError
 from builder.serving.client import Client
 from builder.serving.generation import GenerateRequest
-from builder.serving.ports import Ports, free_ports
+from builder.serving.ports import free_ports
 from builder.serving.transport import TritonTransport
 from builder.serving.tritonserver import RunningServer, ServerSettings, no_probe, running_server, shm_prefix
 
@@ -69,6 +69,43 @@ class TritonPythonModel:
         sender.send(flags=final)
 '''
 
+TARGET_CONFIG = """\
+name: "tensorrt_llm"
+backend: "tensorrtllm"
+max_batch_size: 4
+input [
+  { name: "input_ids" data_type: TYPE_INT32 dims: [ -1 ] },
+  { name: "input_lengths" data_type: TYPE_INT32 dims: [ 1 ] reshape: { shape: [ ] } },
+  { name: "request_output_len" data_type: TYPE_INT32 dims: [ 1 ] reshape: { shape: [ ] } },
+  { name: "exclude_input_in_output" data_type: TYPE_BOOL dims: [ 1 ] reshape: { shape: [ ] } optional: true },
+  { name: "return_context_logits" data_type: TYPE_BOOL dims: [ 1 ] reshape: { shape: [ ] } optional: true }
+]
+output [
+  { name: "output_ids" data_type: TYPE_INT32 dims: [ -1, -1 ] },
+  { name: "sequence_length" data_type: TYPE_INT32 dims: [ -1 ] },
+  { name: "context_logits" data_type: TYPE_FP32 dims: [ -1, -1 ] }
+]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""
+TARGET = '''\
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    """Logits of 50,000 tokens: each row is its position."""
+
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(r, "input_ids").as_numpy()) for r in requests]
+
+    def answer(self, ids):
+        rows = np.repeat(np.arange(ids.shape[1], dtype=np.float32)[None, :, None], 50000, axis=2)
+        return pb_utils.InferenceResponse([
+            pb_utils.Tensor("output_ids", np.zeros((1, 1, 1), np.int32)),
+            pb_utils.Tensor("sequence_length", np.ones((1, 1), np.int32)),
+            pb_utils.Tensor("context_logits", rows),
+        ])
+'''
 BROKEN = """\
 class TritonPythonModel:
     def initialize(self, args):
@@ -76,8 +113,9 @@ class TritonPythonModel:
 """
 
 
-def settings(folder: Path, ports: Ports | None = None) -> ServerSettings:
-    return ServerSettings(folder / "repo", folder / "run", ports or free_ports(), ServerNeeds(), None, start_timeout_s=60, exit_timeout_s=2)
+def settings(folder: Path, needs: ServerNeeds | None = None) -> ServerSettings:
+    needs = needs or ServerNeeds()
+    return ServerSettings(folder / "repo", folder / "run", free_ports(), needs, None, start_timeout_s=60, exit_timeout_s=2)
 
 
 def write_model(repository: Path, code: str) -> None:
@@ -87,14 +125,27 @@ def write_model(repository: Path, code: str) -> None:
     (folder.parent / "config.pbtxt").write_text(CONFIG)
 
 
+def write_target(repository: Path, backend: Path) -> ServerNeeds:
+    """A model without code, and the Python-based backend that runs it."""
+    folder = repository / "tensorrt_llm" / "1"
+    folder.mkdir(parents=True)
+    (folder / ".keep").write_text("")
+    (folder.parent / "config.pbtxt").write_text(TARGET_CONFIG)
+    backend.mkdir()
+    (backend / "model.py").write_text(TARGET)
+    return ServerNeeds({"tensorrtllm": backend})
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("server")
     write_model(folder / "repo", MODEL)
-    with running_server(settings(folder)) as running:
+    needs = write_target(folder / "repo", folder / "backend")
+    before = regions()
+    with running_server(settings(folder, needs)) as running:
         yield running
     assert not running.alive
-    assert not list(Path("/dev/shm").glob(shm_prefix(running.server_id) + "*"))
+    assert not [name for name in regions() - before if shm_prefix(running.server_id) in name]
     assert not list((folder / "repo").rglob("__pycache__"))
 
 
@@ -106,6 +157,17 @@ def test_an_answer_comes_in_pieces(server: RunningServer) -> None:
     assert (answer.output_ids, answer.rounds) == ((0, 1, 2), 3)
     assert answer.seconds_to_first_token < answer.seconds
     assert server.version == "2.51.0"
+
+
+def test_regions_of_every_backend_carry_the_servers_prefix(server: RunningServer) -> None:
+    assert len([name for name in regions() if name.startswith(shm_prefix(server.server_id))]) == 2
+
+
+def test_large_logits_come_whole(server: RunningServer) -> None:
+    with server.client() as client:
+        logits = client.context_logits(range(64))
+    assert logits.shape == (64, 50000)
+    assert logits[:, 0].tolist() == list(range(64))
 
 
 def test_one_client_serves_several_threads(server: RunningServer) -> None:
@@ -164,6 +226,10 @@ def test_an_empty_repository_is_ready_but_has_no_models(tmp_path: Path) -> None:
         request = GenerateRequest("hi", 1)
         with pytest.raises(StageError, match="tensorrt_llm_bls"):
             client.generate(request)
+
+
+def regions() -> set[str]:
+    return {p.name for p in Path("/dev/shm").iterdir()}
 
 
 def appears(file: Path, within_s: float = 5) -> bool:
