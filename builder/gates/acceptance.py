@@ -14,9 +14,10 @@ UNIT = "accepted / drafted tokens"
 
 @dataclass(frozen=True)
 class AcceptanceSettings:
-    """`min_rate`: least share of drafted tokens that must be accepted over all prompts."""
+    """Floors over all prompts: `min_rate` of accepted among drafted tokens, `min_length` new tokens a pass of the target."""
 
     min_rate: float
+    min_length: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def count(generations: Sequence[Generation]) -> Counts:
 
 
 def judge_acceptance(runs: Sequence[PairRun], settings: AcceptanceSettings) -> GateResult:
-    """Passes at or above the floor. None accepted always fails; all accepted is flagged, since broken counting looks like that."""
+    """Passes at or above both floors. None accepted always fails; all accepted is flagged, since broken counting looks like that."""
     total = count([run.speculative for run in runs])
     if not total.drafted:
         return not_evaluated(NAME, "no tokens were drafted", settings.min_rate, UNIT)
@@ -71,11 +72,12 @@ def judge_acceptance(runs: Sequence[PairRun], settings: AcceptanceSettings) -> G
         return not_evaluated(NAME, f"impossible counters: {total}", settings.min_rate, UNIT)
     kinds = {kind: count([run.speculative for run in group]).as_dict() for kind, group in by_kind(runs).items()}
     flags = _flags(total)
-    details = {**total.as_dict(), "output_tokens": total.output_tokens, "rounds": total.rounds, "flags": flags, "kinds": kinds}
-    passed = total.rate >= settings.min_rate and total.accepted > 0
+    sums = {"output_tokens": total.output_tokens, "rounds": total.rounds, "min_acceptance_length": settings.min_length}
+    details = {**total.as_dict(), **sums, "flags": flags, "kinds": kinds}
+    passed = total.accepted > 0 and total.rate >= settings.min_rate and total.length >= settings.min_length
     summary = (
         f"{total.accepted} of {total.drafted} drafted tokens accepted ({total.rate:.1%}, at least {settings.min_rate:.1%}), "
-        f"{total.length:.2f} tokens per pass of the target"
+        f"{total.length:.2f} tokens per pass of the target (at least {settings.min_length:g})"
     )
     return GateResult(NAME, passed, total.rate, settings.min_rate, UNIT, "; ".join([summary, *flags]), details)
 

@@ -21,9 +21,13 @@ ParentLogits = Callable[[Sequence[Sequence[int]]], Iterator[Logits]]
 
 @dataclass(frozen=True)
 class GateSettings:
-    """What to validate and how. A gate whose settings are None was not asked for."""
+    """What to validate and how. A gate whose settings are None was not asked for.
 
-    run: RunSettings
+    `lossless`, `speed` and `acceptance` compare two sides: they fail where nothing is ever drafted, so do not ask for them there.
+    """
+
+    lossless_run: RunSettings
+    speed_run: RunSettings
     lossless_prompts: int
     speed_prompts: int
     accuracy_windows: int
@@ -77,7 +81,7 @@ def _pair_runs(client: Client, prompts: Sequence[Prompt], settings: GateSettings
         return runs, ""
     try:
         for i, prompt in enumerate(prompts):
-            runs.append(run_pair(client, prompt, settings.run))
+            runs.append(run_pair(client, prompt, settings.lossless_run))
             progress("comparing speculative with target-only output", (i + 1) / len(prompts))
     except TandemError as error:
         return runs, f"prompt {prompts[len(runs)].id}: {error}"
@@ -95,7 +99,7 @@ def _lossless(client: Client, runs: Sequence[PairRun], why: str, settings: GateS
     assert settings.lossless is not None
     if why:
         return not_evaluated(lossless.NAME, why, 0.0, lossless.UNIT)
-    return lossless.judge_lossless(runs, settings.lossless, lossless.served_margin(client, settings.run))
+    return lossless.judge_lossless(runs, settings.lossless, lossless.served_margin(client, settings.lossless_run))
 
 
 def _acceptance(runs: Sequence[PairRun], why: str, settings: GateSettings) -> GateResult:
@@ -114,5 +118,5 @@ def _accuracy(client: Client, text: str, parent_logits: ParentLogits, settings: 
 def _speed(client: Client, prompts: Sequence[Prompt], settings: GateSettings, progress: Progress) -> GateResult:
     assert settings.speed is not None
     chosen = spread_over_kinds(prompts, settings.speed_prompts)
-    repeats = speed.measure_speed(client, chosen, settings.run, settings.speed, progress)
+    repeats = speed.measure_speed(client, chosen, settings.speed_run, settings.speed, progress)
     return speed.judge_speed(repeats, settings.speed)

@@ -55,8 +55,16 @@ class RunningServer:
     keeper: "subprocess.Popen[str]"
 
     @property
+    def address(self) -> str:
+        return self.settings.address
+
+    @property
+    def ports(self) -> Ports:
+        return self.settings.ports
+
+    @property
     def grpc_url(self) -> str:
-        return f"{self.settings.address}:{self.settings.ports.grpc}"
+        return f"{self.address}:{self.ports.grpc}"
 
     @property
     def alive(self) -> bool:

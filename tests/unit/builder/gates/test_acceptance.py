@@ -15,7 +15,7 @@ def test_numbers_by_kind(pair: Make) -> None:
         pair("a", "code", speculative={"drafted": 6, "accepted": 3, "lookup_drafted": 2, "lookup_accepted": 1, "rounds": 1}),
         pair("b", "chat", speculative={"drafted": 2, "accepted": 1, "rounds": 3}),
     ]
-    result = judge_acceptance(runs, AcceptanceSettings(0.5))
+    result = judge_acceptance(runs, AcceptanceSettings(0.5, 1.0))
     assert (result.passed, result.value) == (True, 0.5)
     assert result.details["acceptance_length"] == 2.0
     assert result.details["kinds"]["code"]["acceptance_length"] == 4.0
@@ -25,27 +25,36 @@ def test_numbers_by_kind(pair: Make) -> None:
 
 
 def test_below_the_floor_fails(pair: Make) -> None:
-    assert not judge_acceptance([pair()], AcceptanceSettings(0.51)).passed
+    assert not judge_acceptance([pair()], AcceptanceSettings(0.51, 1.0)).passed
+
+
+def test_too_few_tokens_a_pass_fail(pair: Make) -> None:
+    runs = [pair(speculative={"rounds": 4})]
+    assert judge_acceptance(runs, AcceptanceSettings(0.0, 1.0)).passed
+    assert not judge_acceptance(runs, AcceptanceSettings(0.0, 1.1)).passed
 
 
 def test_zero_acceptance_is_flagged_and_fails_without_a_floor(pair: Make) -> None:
-    result = judge_acceptance([pair(speculative={"accepted": 0})], AcceptanceSettings(0.0))
+    result = judge_acceptance([pair(speculative={"accepted": 0})], AcceptanceSettings(0.0, 1.0))
     assert not result.passed
     assert "no drafted token was ever accepted" in result.summary
 
 
 def test_full_acceptance_is_flagged(pair: Make) -> None:
-    result = judge_acceptance([pair(speculative={"accepted": 4})], AcceptanceSettings(0.0))
+    result = judge_acceptance([pair(speculative={"accepted": 4})], AcceptanceSettings(0.0, 1.0))
     assert result.passed
     assert "every drafted token was accepted" in result.summary
 
 
 @pytest.mark.parametrize("counters", [{"accepted": 5}, {"accepted": 2, "lookup_accepted": 3}, {"accepted": -1}])
 def test_impossible_counters_fail(pair: Make, counters: dict[str, int]) -> None:
-    result = judge_acceptance([pair(speculative=counters)], AcceptanceSettings(0.0))
+    result = judge_acceptance([pair(speculative=counters)], AcceptanceSettings(0.0, 1.0))
     assert (result.passed, result.value) == (False, None)
 
 
 def test_nothing_drafted_fails(pair: Make) -> None:
-    assert "no tokens were drafted" in judge_acceptance([pair(speculative={"drafted": 0, "accepted": 0})], AcceptanceSettings(0.0)).summary
-    assert not judge_acceptance([], AcceptanceSettings(0.0)).passed
+    assert (
+        "no tokens were drafted"
+        in judge_acceptance([pair(speculative={"drafted": 0, "accepted": 0})], AcceptanceSettings(0.0, 1.0)).summary
+    )
+    assert not judge_acceptance([], AcceptanceSettings(0.0, 1.0)).passed

@@ -22,8 +22,10 @@ from builder.serving.client import Client
 from builder.serving.transport import Answer, FakeTransport
 
 PROMPTS = [Prompt(f"{kind}-{i}", kind, f"{kind} {i}") for kind in ("code", "chat") for i in range(2)]
+RUN = RunSettings(max_tokens=4, deadline_s=5, chat=True, num_draft_tokens=None, lookup=None)
 SETTINGS = GateSettings(
-    run=RunSettings(max_tokens=4, deadline_s=5, chat=True, num_draft_tokens=None, lookup=None),
+    lossless_run=RUN,
+    speed_run=replace(RUN, max_tokens=5),
     lossless_prompts=4,
     speed_prompts=2,
     accuracy_windows=2,
@@ -31,7 +33,7 @@ SETTINGS = GateSettings(
     lossless=LosslessSettings(0.0),
     accuracy=AccuracySettings(0.01, 0.99),
     speed=SpeedSettings(repeats=1, warmup_prompts=0, min_speedup_mix=0.0, min_speedup_kind=0.0),
-    acceptance=AcceptanceSettings(0.1),
+    acceptance=AcceptanceSettings(0.1, 1.1),
 )
 
 
