@@ -25,7 +25,7 @@ class Counts:
     """Sums over several answers; the draft model's share is what the lookup did not give."""
 
     output_tokens: int
-    rounds: int
+    target_passes: int
     drafted: int
     accepted: int
     lookup_drafted: int
@@ -38,7 +38,7 @@ class Counts:
     @property
     def length(self) -> float:
         """New tokens per pass of the target."""
-        return self.output_tokens / self.rounds if self.rounds else 0.0
+        return self.output_tokens / self.target_passes if self.target_passes else 0.0
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -55,7 +55,7 @@ def count(generations: Sequence[Generation]) -> Counts:
     """Sums over answers."""
     return Counts(
         output_tokens=sum(len(g.output_ids) for g in generations),
-        rounds=sum(g.rounds for g in generations),
+        target_passes=sum(g.target_passes for g in generations),
         drafted=sum(g.drafted for g in generations),
         accepted=sum(g.accepted for g in generations),
         lookup_drafted=sum(g.lookup_drafted for g in generations),
@@ -72,7 +72,7 @@ def judge_acceptance(runs: Sequence[PairRun], settings: AcceptanceSettings) -> G
         return not_evaluated(NAME, f"impossible counters: {total}", settings.min_rate, UNIT)
     kinds = {kind: count([run.speculative for run in group]).as_dict() for kind, group in by_kind(runs).items()}
     flags = _flags(total)
-    sums = {"output_tokens": total.output_tokens, "rounds": total.rounds, "min_acceptance_length": settings.min_length}
+    sums = {"output_tokens": total.output_tokens, "target_passes": total.target_passes, "min_acceptance_length": settings.min_length}
     details = {**total.as_dict(), **sums, "flags": flags, "kinds": kinds}
     passed = total.accepted > 0 and total.rate >= settings.min_rate and total.length >= settings.min_length
     summary = (

@@ -141,5 +141,5 @@ def _summary(mix: dict[str, Any], kinds: dict[str, dict[str, Any]], slow: Sequen
     )
     if slow:
         worst = ", ".join(f"{k} {kinds[k]['speedup']:.2f}x" for k in slow)
-        text += f"; below the floor of {settings.min_speedup_kind:g} for one kind: {worst}"
+        text += f"; below the floor of {settings.min_speedup_kind:g} for a kind: {worst}"
     return text

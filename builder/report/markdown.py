@@ -19,7 +19,6 @@ COLUMNS = {
     "target_time_share": "time in target",
 }
 PERCENT = frozenset({"acceptance_rate", "draft_time_share", "target_time_share"})
-INTERNAL = frozenset({"kinds", "prompts", "differences"})
 
 
 def render_markdown(report: Report) -> str:
@@ -62,14 +61,17 @@ def _gate_row(gate: Gate) -> tuple[str, ...]:
 
 def _gate_section(gate: Gate) -> str:
     parts = [f"### {gate.name}", gate.summary]
-    simple = {k: v for k, v in gate.details.items() if k not in INTERNAL}
+    simple = {k: v for k, v in gate.details.items() if not isinstance(v, Mapping) and not _is_table(v)}
     if simple:
         parts.append(table(("measure", "value"), [(k.replace("_", " "), _plain(v)) for k, v in simple.items()]))
-    for name in ("differences", "prompts"):
-        rows = gate.details.get(name)
-        if isinstance(rows, Sequence) and not isinstance(rows, str) and rows:
-            parts.append(table(tuple(rows[0]), [[_plain(v) for v in row.values()] for row in rows]))
+    for name, rows in gate.details.items():
+        if _is_table(rows):
+            parts += [f"{name.replace('_', ' ').capitalize()}:", table(tuple(rows[0]), [[_plain(v) for v in row.values()] for row in rows])]
     return "\n\n".join(parts)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], Mapping)
 
 
 def _plain(value: Any) -> str:

@@ -35,7 +35,8 @@ class Generation:
     """One answer. `output_ids` are the new tokens only.
 
     `drafted` and `accepted` count the tokens of both sources, the draft model and the lookup; `lookup_drafted` and `lookup_accepted` are
-    the lookup's share. `rounds` counts the target's passes. `draft_s` and `target_s` are the served loop's own clocks.
+    the lookup's share. `rounds` counts the requests that the loop sent to the target. `draft_s` and `target_s` are the served loop's
+    own clocks.
     """
 
     text: str
@@ -61,6 +62,15 @@ class Generation:
         return self.accepted / self.drafted if self.drafted else 0.0
 
     @property
+    def target_passes(self) -> int:
+        """Forward passes in which the target made tokens: each gives one of its own beside those it accepts.
+
+        A round without a draft may be many passes, so rounds alone are too few; a verifying pass that is cut at the end of the answer
+        gives none of its own, so the tokens alone are too few by one.
+        """
+        return max(self.rounds, len(self.output_ids) - self.accepted)
+
+    @property
     def acceptance_length(self) -> float:
         """New tokens per pass of the target; 0 when it made none."""
-        return len(self.output_ids) / self.rounds if self.rounds else 0.0
+        return len(self.output_ids) / self.target_passes if self.target_passes else 0.0

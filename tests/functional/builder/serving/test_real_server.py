@@ -1,8 +1,10 @@
 """A real Triton server with small scripted models: start, identity, streams, cancellation, deadlines, failures, no leavings."""
 
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,18 @@ class TritonPythonModel:
             pb_utils.Tensor("context_logits", rows),
         ])
 '''
+PARENT = """\
+import time
+from pathlib import Path
+from builder.api import ServerNeeds
+from builder.serving.ports import free_ports
+from builder.serving.tritonserver import ServerSettings, running_server, shm_prefix
+
+folder = Path("{folder}")
+with running_server(ServerSettings(folder / "repo", folder / "run", free_ports(), ServerNeeds(), None, 60, 2)) as server:
+    print(server.pid, shm_prefix(server.server_id), flush=True)
+    time.sleep(60)
+"""
 BROKEN = """\
 class TritonPythonModel:
     def initialize(self, args):
@@ -228,12 +242,27 @@ def test_an_empty_repository_is_ready_but_has_no_models(tmp_path: Path) -> None:
             client.generate(request)
 
 
+def test_a_killed_parent_takes_server_stubs_and_shared_memory_with_it(tmp_path: Path) -> None:
+    write_model(tmp_path / "repo", MODEL)
+    code = PARENT.format(folder=str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid, prefix = parent.stdout.readline().split()
+        assert any(name.startswith(prefix) for name in regions())
+        parent.kill()
+    assert comes_true(lambda: not Path(f"/proc/{pid}").exists() and not any(name.startswith(prefix) for name in regions()))
+
+
 def regions() -> set[str]:
     return {p.name for p in Path("/dev/shm").iterdir()}
 
 
-def appears(file: Path, within_s: float = 5) -> bool:
+def appears(file: Path) -> bool:
+    return comes_true(file.exists)
+
+
+def comes_true(question: Callable[[], bool], within_s: float = 15) -> bool:
     until = time.monotonic() + within_s
-    while not file.exists() and time.monotonic() < until:
+    while not question() and time.monotonic() < until:
         time.sleep(0.05)
-    return file.exists()
+    return question()

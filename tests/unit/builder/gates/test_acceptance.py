@@ -19,6 +19,7 @@ def test_numbers_by_kind(pair: Make) -> None:
     assert (result.passed, result.value) == (True, 0.5)
     assert result.details["acceptance_length"] == 2.0
     assert result.details["kinds"]["code"]["acceptance_length"] == 4.0
+    assert result.details["target_passes"] == 4
     assert result.details["kinds"]["code"]["accepted_from_draft_model"] == 2
     assert result.details["kinds"]["code"]["accepted_from_lookup"] == 1
     assert result.details["flags"] == []
@@ -26,6 +27,13 @@ def test_numbers_by_kind(pair: Make) -> None:
 
 def test_below_the_floor_fails(pair: Make) -> None:
     assert not judge_acceptance([pair()], AcceptanceSettings(0.51, 1.0)).passed
+
+
+def test_rounds_of_many_passes_do_not_count_as_one(pair: Make) -> None:
+    """The target alone made 98 of 100 tokens in two long rounds; that is not an acceptance length of 50."""
+    result = judge_acceptance([pair(speculative={"output_ids": tuple(range(100)), "rounds": 2})], AcceptanceSettings(0.0, 1.1))
+    assert result.details["acceptance_length"] == pytest.approx(100 / 98)
+    assert not result.passed
 
 
 def test_too_few_tokens_a_pass_fail(pair: Make) -> None:

@@ -45,7 +45,7 @@ def test_one_slow_kind_fails_a_fast_mix(pair: Make) -> None:
     result = judge_speed([[timed(pair, "a", "code", 4, 1), timed(pair, "b", "chat", 1, 2)]], SETTINGS)
     assert not result.passed
     assert result.details["kinds_below"] == ["chat"]
-    assert "below the floor of 1 for one kind: chat 0.50x" in result.summary
+    assert "below the floor of 1 for a kind: chat 0.50x" in result.summary
 
 
 def test_sources_and_shares_of_time(pair: Make) -> None:
