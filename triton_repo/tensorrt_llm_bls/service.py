@@ -26,7 +26,6 @@ from triton_repo.tensorrt_llm_bls.triton_models import (
 
 WAITING_PER_THREAD = 32  # requests that may wait for a thread before new ones are turned away
 CANCEL_CHECK_S = 0.01
-FINISH_S = 20.0
 
 
 class CancelledRequestError(Exception):
@@ -36,12 +35,14 @@ class CancelledRequestError(Exception):
 class Service:
     """Everything the requests of one model instance share."""
 
-    def __init__(self, pb_utils: Any, defaults: Defaults, decode: Callable[[list[int]], str]) -> None:
+    def __init__(
+        self, pb_utils: Any, defaults: Defaults, decode: Callable[[list[int]], str], *, waiting_per_thread: int = WAITING_PER_THREAD
+    ) -> None:
         self.pb, self.defaults, self.decode = pb_utils, defaults, decode
         self.estimates = SharedEstimates()
         self.health = DraftHealth(lambda message: pb_utils.Logger.log_warn(f"tensorrt_llm_bls: {message}"))
         self._pool = ThreadPoolExecutor(defaults.max_concurrent_requests, thread_name_prefix="bls")
-        self._room = threading.BoundedSemaphore(defaults.max_concurrent_requests * (1 + WAITING_PER_THREAD))
+        self._room = threading.BoundedSemaphore(defaults.max_concurrent_requests * (1 + waiting_per_thread))
 
     def submit(self, request: Any) -> None:
         """Take a request; the answer goes through its response sender."""
@@ -52,8 +53,8 @@ class Service:
         self._pool.submit(self._serve, request, sender, time.time_ns())
 
     def close(self) -> None:
-        """Finish what runs; drop what waits."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Finish what runs and what waits: a client whose request was dropped would wait for ever."""
+        self._pool.shutdown(wait=True)
 
     def _serve(self, request: Any, sender: Any, arrival_ns: int) -> None:
         codes = self.pb.TritonError
