@@ -25,7 +25,7 @@ Progress = Callable[[str, float | None], None]
 class EngineRequest:
     """What one engine must be, decided by the plan.
 
-    `weights` and `kv_cache` are words of the pair file (`none | int8 | int4 ...`, `auto | fp32 | int8 ...`); counts are tokens or sequences.
+    `weights` and `kv_cache` are words of the pair file; counts are tokens or sequences.
     """
 
     role: Role
@@ -97,7 +97,7 @@ class Engine(Protocol):
     def server_needs(self) -> ServerNeeds:
         """What the server needs to run these engines."""
 
-    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[np.ndarray]":
+    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[np.ndarray[Any, np.dtype[np.float32]]]":
         """Logits [len(window), vocab] float32 of the unquantized parent for each window of token ids, one after another."""
 
 

@@ -51,7 +51,9 @@ class TandemError(Exception):
 
     exit_code: ExitCode = ExitCode.STAGE_FAILED
 
-    def __init__(self, code: str, message: str, *, field: str = "", found: str = "", needed: str = "", fix: str = "", file: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, *, field: str = "", found: str = "", needed: str = "", fix: str = "", file: str = ""
+    ) -> None:
         super().__init__(message)
         self.finding = Finding(code, "error", message, field, found, needed, fix, file)
 
@@ -71,7 +73,9 @@ class FindingsError(RefusedError):
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         first = next(f for f in findings if f.severity == "error")
-        super().__init__(first.code, first.message, field=first.field, found=first.found, needed=first.needed, fix=first.fix, file=first.file)
+        super().__init__(
+            first.code, first.message, field=first.field, found=first.found, needed=first.needed, fix=first.fix, file=first.file
+        )
         self._findings = findings
 
     @property

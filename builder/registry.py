@@ -44,12 +44,16 @@ def _load(group: str, name: str, field: str) -> object:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]}?" if near else ""
         message = f"{field}: no plug-in is called {name}{hint}"
-        raise RefusedError("PLUGIN-UNKNOWN", message, field=field, found=name, needed=" | ".join(known), fix="pip install the plug-in, or take a known one")
+        raise RefusedError(
+            "PLUGIN-UNKNOWN", message, field=field, found=name, needed=" | ".join(known), fix="pip install the plug-in, or take a known one"
+        )
     try:
         return found[0].load()
     except ImportError as error:
         message = f"the plug-in {name} ({found[0].value}) cannot be imported: {error}"
-        raise MissingError("PLUGIN-BROKEN", message, field=field, found=str(error), needed="an importable plug-in", fix="reinstall it") from error
+        raise MissingError(
+            "PLUGIN-BROKEN", message, field=field, found=str(error), needed="an importable plug-in", fix="reinstall it"
+        ) from error
 
 
 def engine_request(data: dict[str, Any]) -> EngineRequest:

@@ -41,7 +41,14 @@ class Checkpoint:
 def read_checkpoint(path: Path, field: str) -> Checkpoint:
     """Read a checkpoint folder; `field` is the pair file's field that names it. Raises RefusedError with a CKPT- code."""
     if not path.is_dir():
-        raise RefusedError("CKPT-MISSING", f"{field}: there is no folder {path}", field=field, found=str(path), needed="a checkpoint folder", fix=FETCH_DEMO)
+        raise RefusedError(
+            "CKPT-MISSING",
+            f"{field}: there is no folder {path}",
+            field=field,
+            found=str(path),
+            needed="a checkpoint folder",
+            fix=FETCH_DEMO,
+        )
     config = _read_config(path, field)
     tensors = _read_tensors(path, field)
     if not any((path / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
@@ -68,7 +75,9 @@ def _read_config(path: Path, field: str) -> dict[str, Any]:
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise RefusedError("CKPT-CONFIG", f"{field}: {file} is not JSON: {error}", field=field, found=str(error), needed="JSON", file=str(file)) from None
+        raise RefusedError(
+            "CKPT-CONFIG", f"{field}: {file} is not JSON: {error}", field=field, found=str(error), needed="JSON", file=str(file)
+        ) from None
     if not isinstance(config, dict):
         raise RefusedError("CKPT-CONFIG", f"{field}: {file} holds no object", field=field, found=type(config).__name__, needed="an object")
     return config
@@ -82,7 +91,9 @@ def _read_tensors(path: Path, field: str) -> tuple[Tensor, ...]:
             tensors += read_header(file)
         except HeaderError as error:
             fix = "fetch the file again"
-            raise RefusedError("CKPT-WEIGHTS", f"{field}: {file}: {error}", field=field, found=str(error), needed="a whole file", fix=fix) from None
+            raise RefusedError(
+                "CKPT-WEIGHTS", f"{field}: {file}: {error}", field=field, found=str(error), needed="a whole file", fix=fix
+            ) from None
     return tuple(tensors)
 
 
@@ -112,4 +123,6 @@ def _number(config: dict[str, Any], path: Path, field: str, *names: str) -> int:
             return value
     needed = " or ".join(names)
     found = ", ".join(repr(config.get(n)) for n in names)
-    raise RefusedError("CKPT-CONFIG", f"{field}: {path / 'config.json'} has no usable {needed}", field=field, found=found, needed=f"{needed} > 0")
+    raise RefusedError(
+        "CKPT-CONFIG", f"{field}: {path / 'config.json'} has no usable {needed}", field=field, found=found, needed=f"{needed} > 0"
+    )

@@ -49,7 +49,8 @@ Progress = Callable[[str, float | None], None]
 def progress_display(title: str, *, quiet: bool) -> Iterator[Progress]:
     """A progress line on standard error; silent when quiet, one plain line a step when not a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress as Bars, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
     console = Console(stderr=True)
     if quiet:

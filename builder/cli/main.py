@@ -86,7 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        show_error(MissingError("DISK-FULL", f"no space left: {error}", found="disk full", needed="free space", fix="free some space and run again"))
+        show_error(
+            MissingError(
+                "DISK-FULL", f"no space left: {error}", found="disk full", needed="free space", fix="free some space and run again"
+            )
+        )
         return ExitCode.MISSING
 
 

@@ -20,7 +20,7 @@ class StageDisplay:
     def __init__(self, session: Session, *, quiet: bool) -> None:
         self.session = session
         self.quiet = quiet
-        self.results: list["StageResult"] = []
+        self.results: list[StageResult] = []
         self._open: AbstractContextManager[Progress] | None = None
         self._title = ""
         self._progress: Progress | None = None

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from builder import registry
 from builder.api import EngineRequest, Progress
 from builder.errors import MissingError
-from builder.packaging import PackagePlan, package
+from builder.packaging.plan import PackagePlan
+from builder.packaging.repository import package
 from builder.pipeline.build import BuildJob, build_engine
 from builder.pipeline.session import Session
 from builder.planner.plan import PlannedStage
@@ -48,7 +50,7 @@ def build(session: Session, reporter: Reporter, listener: Listener) -> None:
         )
     for request, memory in zip(session.plan.requests, session.plan.memory, strict=True):
         stage = _stage(session, f"build-{request.role}")
-        _run(session, stage, reporter, listener, lambda r=request: _build_one(session, r, reporter), 4 * memory.weights_bytes)
+        _run(session, stage, reporter, listener, partial(_build_one, session, request, reporter), 4 * memory.weights_bytes)
 
 
 def package_repository(session: Session, reporter: Reporter, listener: Listener) -> None:
@@ -61,9 +63,7 @@ def _stage(session: Session, name: str) -> PlannedStage:
     return next(s for s in session.plan.stages if s.name == name)
 
 
-def _run(
-    session: Session, stage: PlannedStage, reporter: Reporter, listener: Listener, make: Callable[[], int], needed_bytes: int
-) -> None:
+def _run(session: Session, stage: PlannedStage, reporter: Reporter, listener: Listener, make: Callable[[], int], needed_bytes: int) -> None:
     began = time.monotonic()
     reuse = session.workspace.reuse(stage, verify=True)
     if reuse.hit:
@@ -91,18 +91,21 @@ def _build_one(session: Session, request: EngineRequest, reporter: Reporter) -> 
 
 def _package(session: Session, stage: PlannedStage) -> int:
     spec, workspace = session.plan.pair.spec, session.workspace
+    pools = {memory.role: memory.pool_tokens for memory in session.plan.memory}
     plan = PackagePlan(
         target_engine_dir=workspace.path("engines/target"),
-        draft_engine_dir=workspace.path("engines/draft") if spec.has_draft_model else None,
         tokenizer_dir=workspace.path("engines/target/tokenizer"),
-        repository_dir=workspace.path(stage.output),
         max_batch_size=spec.limits.max_batch_size,
         num_draft_tokens=spec.speculation.max_draft_tokens if spec.draft.method != "none" else 0,
+        target_pool_tokens=pools["target"],
+        draft_engine_dir=workspace.path("engines/draft") if spec.has_draft_model else None,
+        draft_pool_tokens=pools.get("draft", 0),
         lookup=spec.uses_lookup,
         adaptive=spec.speculation.adaptive,
+        reuse=spec.kv_cache.reuse,
         max_concurrent_requests=spec.serve.max_concurrent_requests,
-        pool_tokens=session.plan.pool_tokens,
-        kv_cache_reuse=spec.kv_cache.reuse,
+        host_offload_bytes=spec.kv_cache.host_offload_bytes,
+        installed_at=workspace.path(stage.output),
     )
     workspace.fill(stage, lambda folder: package(plan, folder), _now())
     return 0

@@ -52,7 +52,9 @@ def gate_settings(spec: PairSpec) -> GateSettings:
         accuracy_window_tokens=gates.accuracy.window_tokens,
         lossless=LosslessSettings(near_tie_logits=gates.lossless.near_tie_logits),
         accuracy=AccuracySettings(max_mean_kl=gates.accuracy.max_mean_kl, min_top1_agreement=gates.accuracy.min_top1_agreement),
-        speed=SpeedSettings(gates.speed.repeats, WARMUP_PROMPTS, gates.speed.min_speedup_mix, gates.speed.min_speedup_kind) if speculative else None,
+        speed=SpeedSettings(gates.speed.repeats, WARMUP_PROMPTS, gates.speed.min_speedup_mix, gates.speed.min_speedup_kind)
+        if speculative
+        else None,
         acceptance=AcceptanceSettings(gates.acceptance.min_rate, gates.acceptance.min_length) if speculative else None,
     )
 
@@ -105,5 +107,9 @@ def _manifest(session: Session, versions: Mapping[str, str], verdict: Verdict) -
         "verdict": verdict.word,
         "versions": dict(versions),
         "stages": {s.name: s.key for s in session.plan.stages},
-        "files": {f"{folder}/{name}": d for folder in ("engines", "model_repository") for name, d in digest_files(session.workspace.path(folder)).items()},
+        "files": {
+            f"{folder}/{name}": d
+            for folder in ("engines", "model_repository")
+            for name, d in digest_files(session.workspace.path(folder)).items()
+        },
     }

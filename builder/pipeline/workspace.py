@@ -148,5 +148,7 @@ def _changes(old: Any, new: Any, prefix: str = "") -> list[str]:
 def _disk_error(stage: str, root: Path, error: OSError) -> MissingError | StageError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         message = f"no space left while {stage} wrote below {root}; nothing half-written was kept"
-        return MissingError("DISK-FULL", message, found="disk full", needed="free space", fix="free some space and run again: finished stages are kept")
+        return MissingError(
+            "DISK-FULL", message, found="disk full", needed="free space", fix="free some space and run again: finished stages are kept"
+        )
     return StageError("STAGE-IO", f"{stage}: {error}", found=str(error), fix="mend it and run again: finished stages are kept")

@@ -114,9 +114,8 @@ def _request(pair: Pair, role: Role) -> EngineRequest:
 
 def _stages(pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkpoint]], cache: Path | None) -> tuple[PlannedStage, ...]:
     stages: list[PlannedStage] = []
-    source = _source_digest(engine)
     for request, checkpoint in models:
-        inputs = engine_inputs(request, digest_folder(checkpoint.path, cache), engine.versions(), source)
+        inputs = engine_inputs(request, digest_folder(checkpoint.path, cache), engine.versions())
         stages.append(PlannedStage(f"build-{request.role}", key_of(f"build-{request.role}", inputs), inputs, f"engines/{request.role}"))
     spec = pair.spec
     packaged: dict[str, Any] = {f"{s.name}": s.key for s in stages}
@@ -124,10 +123,6 @@ def _stages(pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkp
     packaged |= {"lookup": spec.uses_lookup, "concurrency": spec.serve.max_concurrent_requests, "sources": _package_digest("triton_repo")}
     stages.append(PlannedStage("package", key_of("package", packaged), packaged, "model_repository"))
     return tuple(stages)
-
-
-def _source_digest(engine: Engine) -> str:
-    return _package_digest(type(engine).__module__.rpartition(".")[0] or type(engine).__module__)
 
 
 def _package_digest(package: str) -> str:

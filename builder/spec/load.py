@@ -54,7 +54,9 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise RefusedError("PAIR-FILE-MISSING", f"there is no pair file {file}", found=str(file), needed="a YAML file", fix=WAY_OUT) from None
+        raise RefusedError(
+            "PAIR-FILE-MISSING", f"there is no pair file {file}", found=str(file), needed="a YAML file", fix=WAY_OUT
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise RefusedError("PAIR-FILE-UNREADABLE", f"{file} cannot be read: {error}", found=str(file), needed="a UTF-8 YAML file") from None
 
@@ -69,7 +71,9 @@ def _parse(file: Path, text: str) -> tuple[dict[str, Any], Lines]:
         finding = Finding("PAIR-YAML", "error", f"{file}:{line}: {problem}", needed="YAML", fix=WAY_OUT, file=str(file), line=line)
         raise FindingsError((finding,)) from None
     if not isinstance(data, dict):
-        raise RefusedError("PAIR-YAML", f"{file} holds no mapping of keys to values", found=type(data).__name__, needed="a mapping", fix=WAY_OUT)
+        raise RefusedError(
+            "PAIR-YAML", f"{file} holds no mapping of keys to values", found=type(data).__name__, needed="a mapping", fix=WAY_OUT
+        )
     if lines.duplicates:
         raise FindingsError(tuple(_duplicate(file, lines, path) for path in lines.duplicates))
     return data, lines

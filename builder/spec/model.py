@@ -23,7 +23,9 @@ class EngineSpec(Section):
 
     kind: str = Field("openvino", description="Name of an engine plug-in: openvino, tensorrt_llm, tensorrt_llm_pytorch or a third party's.")
     release: str | None = Field(None, description="Release of the lane's tool, for example 1.2.1. NVIDIA lanes only.")
-    options: dict[str, bool | int | float | str] = Field(default_factory=dict, description="Options of the lane's own; unknown ones are refused.")
+    options: dict[str, bool | int | float | str] = Field(
+        default_factory=dict, description="Options of the lane's own; unknown ones are refused."
+    )
 
 
 class HardwareSpec(Section):
@@ -178,7 +180,9 @@ class PairSpec(Section):
     @model_validator(mode="after")
     def _drafts_need_reuse(self) -> "PairSpec":
         if self.draft.method != "none" and not self.kv_cache.reuse:
-            raise ValueError("kv_cache.reuse false with draft tokens: every round would recompute the whole prefix; set it true or draft.method none")
+            raise ValueError(
+                "kv_cache.reuse false with draft tokens: every round would recompute the whole prefix; set it true or draft.method none"
+            )
         return self
 
     @property

@@ -1,6 +1,6 @@
 """Train the demo draft: a few layers, the target's own embedding and head, the target's outputs as teacher.
 
-    python recipes/smollm2_draft/distill.py TARGET_DIR TEXT.jsonl OUT.safetensors --minutes 60
+    python recipes/smollm2_draft/distill.py TARGET_DIR OUT.safetensors TEXT.jsonl [TEXT.jsonl ...] --minutes 60
 
 TEXT.jsonl and TEXT.hidden come from generate_text.py. Layers start as copies of the target's layers 0, 1, 27 and 28 (the last one
 only works on the full residual stream: starting from it gives a far higher first loss). The loss is the cross entropy to the target's
@@ -129,8 +129,8 @@ def save(draft: torch.nn.Module, out: Path, report: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", type=Path)
-    parser.add_argument("text", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("text", type=Path, nargs="+")
     parser.add_argument("--layers", default="0,1,27,28")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--tokens", type=int, default=1536, help="tokens in a step")
@@ -151,7 +151,7 @@ def main() -> None:
         draft.load_state_dict({k: v.float() for k, v in load_file(args.start_from).items()}, strict=False)
     head = target.lm_head.weight.detach().clone()
     del target
-    samples = read_samples(args.text, head.shape[1])
+    samples = [s for text in args.text for s in read_samples(text, head.shape[1])]
     greedy = [s for s in samples if s.greedy]
     held_out = greedy[-HELD_OUT:]
     kept_out = {id(s) for s in held_out}
@@ -185,7 +185,9 @@ def main() -> None:
         tokens += sum(len(s.ids) - s.begin for s in batch)
         if time.monotonic() - last_report > 240:
             last_report = time.monotonic()
-            history.append({"minutes": round((last_report - began) / 60, 1), "tokens": tokens, "acceptance": acceptance(draft, held_out, head)})
+            history.append(
+                {"minutes": round((last_report - began) / 60, 1), "tokens": tokens, "acceptance": acceptance(draft, held_out, head)}
+            )
             print(f"step {step} loss {loss.item():.3f} {history[-1]}", flush=True)
             save(draft, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
     history.append({"minutes": args.minutes, "tokens": tokens, "acceptance": acceptance(draft, held_out, head)})

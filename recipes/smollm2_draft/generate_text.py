@@ -77,7 +77,8 @@ def forward(request: ov.InferRequest, batch: list[dict]) -> tuple[np.ndarray, np
 def sample(logits: np.ndarray, temperatures: torch.Tensor) -> list[int]:
     scores = torch.from_numpy(logits)
     greedy = scores.argmax(-1)
-    drawn = torch.multinomial((scores / temperatures.clamp_min(0.1)[:, None]).softmax(-1), 1)[:, 0]
+    cumulated = (scores / temperatures.clamp_min(0.1)[:, None]).softmax(-1).cumsum(-1)
+    drawn = torch.searchsorted(cumulated, torch.rand(len(scores), 1) * cumulated[:, -1:]).clamp_max(scores.shape[1] - 1)[:, 0]
     return torch.where(temperatures > 0, drawn, greedy).tolist()
 
 

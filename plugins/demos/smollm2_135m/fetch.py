@@ -31,7 +31,9 @@ def fetch_pair(destination: Path, progress: Progress) -> dict[str, Path]:
             _make(draft, source, lambda folder: write_draft(target, folder))
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            raise StageError("DEMO-FETCH", f"the demo pair could not be written: {error}", found=str(error), fix="mend it and run again") from error
+            raise StageError(
+                "DEMO-FETCH", f"the demo pair could not be written: {error}", found=str(error), fix="mend it and run again"
+            ) from error
         message = f"no space left below {destination}"
         raise MissingError("DISK-FULL", message, found="disk full", needed="0.6 GB", fix="free some space and run it again") from None
     except ImportError as error:
@@ -55,6 +57,8 @@ def _make(folder: Path, source: dict[str, str], write: Callable[[Path], None]) -
     staging.mkdir(parents=True)
     try:
         write(staging)
+        for file in staging.iterdir():
+            file.chmod(0o644)
         files = {file.name: sha256(file) for file in sorted(staging.iterdir())}
         (staging / RECEIPT).write_text(json.dumps({"source": source, "files": files}, indent=2) + "\n", encoding="utf-8")
         _move_into_place(staging, folder)

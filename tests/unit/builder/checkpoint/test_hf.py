@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from builder.checkpoint import read_checkpoint
 from builder.errors import RefusedError
 

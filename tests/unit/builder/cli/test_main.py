@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from builder.cli.main import VERBS, main
 
 Write = Callable[..., Path]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from builder.errors import MissingError, RefusedError, StageError
 from builder.pipeline.workspace import Workspace
 from builder.planner.plan import PlannedStage

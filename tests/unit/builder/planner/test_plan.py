@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from builder.api import EngineMemory, EngineRequest, Finding, ModelShape
 from builder.planner import Plan, make_plan
 from builder.planner.memory import pool_tokens

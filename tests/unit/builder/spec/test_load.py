@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from builder.errors import Finding, RefusedError
 from builder.spec import load_pair
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from builder.spec import load_pair
 from builder.spec.schema import json_schema, schema_text
 
