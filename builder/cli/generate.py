@@ -52,7 +52,7 @@ def _show_stats(generation: Generation) -> None:
     click.echo(
         f"{len(generation.output_ids)} tokens in {generation.seconds:.2f} s: {generation.tokens_per_s:.1f} tokens/s, "
         f"first after {generation.seconds_to_first_token * 1e3:.0f} ms\n"
-        f"{generation.rounds} verify passes, acceptance length {generation.acceptance_length:.2f}; "
+        f"{generation.target_passes} target passes, acceptance length {generation.acceptance_length:.2f}; "
         f"draft model {model_accepted} of {model_drafted} accepted, lookup {generation.lookup_accepted} of {generation.lookup_drafted}",
         err=True,
     )

@@ -50,7 +50,7 @@ def gate_settings(spec: PairSpec) -> GateSettings:
         speed_prompts=gates.speed.prompts_per_kind * KINDS,
         accuracy_windows=gates.accuracy.text_tokens // gates.accuracy.window_tokens,
         accuracy_window_tokens=gates.accuracy.window_tokens,
-        lossless=LosslessSettings(near_tie_logits=gates.lossless.near_tie_logits),
+        lossless=LosslessSettings(near_tie_logits=gates.lossless.near_tie_logits) if speculative else None,
         accuracy=AccuracySettings(max_mean_kl=gates.accuracy.max_mean_kl, min_top1_agreement=gates.accuracy.min_top1_agreement),
         speed=SpeedSettings(gates.speed.repeats, WARMUP_PROMPTS, gates.speed.min_speedup_mix, gates.speed.min_speedup_kind)
         if speculative

@@ -67,7 +67,8 @@ def _vocabulary(pair: Pair, target: Checkpoint, draft: Checkpoint) -> Iterator[F
             pair,
             "PAIR-VOCAB-SIZE",
             "draft.checkpoint",
-            f"draft and target have different vocabularies: {draft.vocab_size} and {target.vocab_size} token ids; draft tokens are passed as ids",
+            f"draft and target have different vocabularies: {draft.vocab_size} and {target.vocab_size} token ids; "
+            "draft tokens are passed as ids",
             found=str(draft.vocab_size),
             needed=str(target.vocab_size),
             fix="take a draft of the target's own family",
@@ -103,7 +104,8 @@ def _sizes(pair: Pair, target: Checkpoint, draft: Checkpoint) -> Iterator[Findin
             pair,
             "PAIR-DRAFT-SIZE",
             "draft.checkpoint",
-            f"the draft has {draft.parameters / 1e6:.0f} M parameters, the target {target.parameters / 1e6:.0f} M; a draft this large seldom pays",
+            f"the draft has {draft.parameters / 1e6:.0f} M parameters, the target {target.parameters / 1e6:.0f} M; "
+            "a draft this large seldom pays",
             found=f"{draft.parameters}",
             needed=f"below {target.parameters // 2}",
             fix="take a smaller draft; the speed gate will judge",
