@@ -9,7 +9,7 @@ from plugins.engines.openvino.record import TOKENS_PER_BLOCK
 
 WEIGHTS = ("none", "int8", "int4")
 KV_CACHE = {"auto": "u8", "int8": "u8", "fp32": "f32"}
-"""Pair-file word to OpenVINO's. bf16 is impossible beside float32 inference (OpenVINO 2026.4 CPU), and float32 inference is what is exact."""
+"""Pair-file word to OpenVINO's. bf16 is impossible beside float32 inference (OpenVINO 2026.4 CPU), and only that is exact."""
 
 OPTIONS = ("exact", "group_size", "ratio")
 """`exact` bool; `group_size` int and `ratio` 0..1 for int4 weights."""
@@ -27,7 +27,8 @@ def check(request: EngineRequest) -> list[Finding]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        return [*findings, _refusal("ENGINE-CONFIG", f"{path} cannot be read: {error}", "checkpoint", str(path), "a readable config.json", "")]
+        message, fix = f"{path} cannot be read: {error}", "point checkpoint at a Hugging Face model folder"
+        return [*findings, _refusal("ENGINE-CONFIG", message, f"{request.role}.checkpoint", path, "a readable config.json", fix)]
     return [*findings, *_check_architecture(config), *_check_attention(config), *_check_length(config, request)]
 
 
@@ -103,13 +104,14 @@ def _check_attention(config: Mapping[str, Any]) -> _Findings:
     rope_type = rope.get("rope_type", rope.get("type", "default"))
     if rope_type in _FROZEN_ROPE:
         message = f"Rotary embedding of type {rope_type} changes with the length of the sequence; a traced model cannot."
-        yield _refusal("ENGINE-ROPE", message, "rope_parameters.rope_type", rope_type, "default | linear | llama3 | yarn", "choose another model")
+        needed = "default | linear | llama3 | yarn"
+        yield _refusal("ENGINE-ROPE", message, "rope_parameters.rope_type", rope_type, needed, "choose another model or engine.kind")
 
 
 def _check_length(config: Mapping[str, Any], request: EngineRequest) -> _Findings:
     window = _sliding_window(config)
     if window is not None and request.max_sequence_tokens > window:
-        message = f"The model attends to a window of {window} tokens in some layers; the CPU engine attends to all, equal only up to {window}."
+        message = f"The model attends to a window of {window} tokens in some layers; the CPU engine attends to everything before."
         fix = f"set limits.max_sequence_tokens to {window} or less"
         yield _refusal("ENGINE-SLIDING-WINDOW", message, "limits.max_sequence_tokens", request.max_sequence_tokens, f"<= {window}", fix)
 

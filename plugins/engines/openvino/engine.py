@@ -7,13 +7,26 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.api import API_VERSION, EngineRequest, Finding, MissingError, Progress, ServerNeeds, StageError, TandemError
+from builder.api import (
+    API_VERSION,
+    EngineMemory,
+    EngineRequest,
+    Finding,
+    MissingError,
+    ModelShape,
+    Progress,
+    ServerNeeds,
+    StageError,
+    TandemError,
+)
 from plugins.engines.openvino.check import KV_CACHE, check
+from plugins.engines.openvino.memory import engine_memory
 from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, EngineRecord
 from plugins.engines.openvino.tokenizer import copy_tokenizer, tokenizer_digest
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
 EXPORTER_VERSION = "1"
@@ -29,6 +42,9 @@ class OpenVinoEngine:
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)
 
+    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
+        return engine_memory(request, shape)
+
     def versions(self) -> Mapping[str, str]:
         return {"exporter": EXPORTER_VERSION} | {name: found for name in PACKAGES if (found := _installed(name))}
 
@@ -43,8 +59,9 @@ class OpenVinoEngine:
             raise
         except OSError as error:
             raise _os_failure(error, destination) from error
-        except Exception as error:  # noqa: BLE001 (whatever torch, OpenVINO or NNCF raise, the stage has failed)
-            raise StageError("ENGINE-BUILD", f"{request.checkpoint} cannot be exported: {error}", last_lines=_last_lines(error)) from error
+        except Exception as error:  # whatever torch, OpenVINO or NNCF raise, the stage has failed
+            message = f"{request.checkpoint} cannot be built: {error}"
+            raise StageError("ENGINE-BUILD", message, last_lines=_last_lines(error)) from error
 
     def _build(self, request: EngineRequest, destination: Path, progress: Progress) -> None:
         from plugins.engines.openvino.export import export
@@ -72,7 +89,7 @@ class OpenVinoEngine:
             environment={"PYTHONPATH": str(Path(__file__).parents[3]), "TOKENIZERS_PARALLELISM": "false"},
         )
 
-    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[np.ndarray]":
+    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[NDArray[np.float32]]":
         from plugins.engines.openvino.reference import parent_logits
 
         return parent_logits(checkpoint, windows)
@@ -130,7 +147,8 @@ def _installed(package: str) -> str | None:
 
 def _os_failure(error: OSError, destination: Path) -> TandemError:
     if error.errno == errno.ENOSPC:
-        return MissingError("DISK-FULL", f"The disk of {destination} is full.", field="disk", fix="free some space, or choose another folder")
+        message = f"The disk of {destination} is full."
+        return MissingError("DISK-FULL", message, field="disk", fix="free some space, or choose another folder")
     return StageError("ENGINE-BUILD", f"The engine cannot be written: {error}")
 
 

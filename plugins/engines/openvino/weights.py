@@ -12,6 +12,8 @@ from builder.api import MissingError
 
 DEFAULT_GROUP_SIZE = 64
 """Weights of one row that share a scale in int4; smaller is more exact and larger in bytes."""
+DEFAULT_RATIO = 0.8
+"""Share of the layers in int4; the most sensitive rest stays in int8."""
 
 
 def compress(model: Any, weights: str, options: Mapping[str, Any]) -> Any:
@@ -28,7 +30,7 @@ def compress(model: Any, weights: str, options: Mapping[str, Any]) -> Any:
             model,
             mode=nncf.CompressWeightsMode.INT4_ASYM,
             group_size=int(options.get("group_size", DEFAULT_GROUP_SIZE)),
-            ratio=float(options.get("ratio", 1.0)),
+            ratio=float(options.get("ratio", DEFAULT_RATIO)),
         )
 
 
@@ -47,7 +49,15 @@ def save(model: Any, path: Path) -> None:
             needed=f"{needed} bytes",
             fix="free some space, or choose another output folder",
         )
+    _rename(model)
     ov.save_model(model, path, compress_to_fp16=False)
+
+
+def _rename(model: Any) -> None:
+    """Names by place instead of OpenVINO's counters, which differ with what the process did before: same input, same bytes."""
+    model.set_friendly_name("model")
+    for place, node in enumerate(model.get_ordered_ops()):
+        node.set_friendly_name(f"{node.get_type_name()}_{place}")
 
 
 def _weight_bytes(model: Any) -> int:

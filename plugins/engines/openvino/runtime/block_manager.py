@@ -54,8 +54,8 @@ class Match:
 class BlockManager:
     """Hands out `total` blocks of `tokens_per_block` tokens.
 
-    Every block is in exactly one state: free (nothing of worth in it), used (referenced by a sequence) or cached (referenced by none, content
-    reusable, first in line to be evicted by age). A block that is registered for reuse is never written: a sequence that continues in the
+    Every block is in exactly one state: free (nothing of worth in it), used (referenced by a sequence) or cached (referenced by none,
+    content reusable, evicted by age). A block that is registered for reuse is never written: a sequence that continues in the
     middle of one gets it taken over (a cached tail) or copied (a full block, or one in use).
     """
 

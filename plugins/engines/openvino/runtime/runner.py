@@ -16,7 +16,7 @@ _ALIGNMENT_BYTES = 64
 
 @dataclass(frozen=True)
 class Feed:
-    """What one sequence feeds: `tokens` behind `cached_tokens` valid ones, and which of them answer with logits (from `first_wanted` on)."""
+    """What one sequence feeds: `tokens` behind `cached_tokens` valid ones; logits are wanted from the row `first_wanted` on."""
 
     tokens: SequenceOf[int]
     cached_tokens: int

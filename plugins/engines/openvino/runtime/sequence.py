@@ -9,6 +9,7 @@ from plugins.engines.openvino.runtime.block_manager import BlockTable
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 Finish = Literal["length", "stop", "end", "verified", "cancelled"]
 Words = tuple[tuple[int, ...], ...]
@@ -88,8 +89,8 @@ class Result:
     reused_tokens: int = 0
     new_blocks: int = 0
     total_blocks: int = 0
-    generation_logits: "np.ndarray | None" = None
-    context_logits: "np.ndarray | None" = None
+    generation_logits: "NDArray[np.float32] | None" = None
+    context_logits: "NDArray[np.float32] | None" = None
     log_probs: tuple[float, ...] = ()
 
 
@@ -119,8 +120,8 @@ class Sequence:
     reused_tokens: int = 0
     new_blocks: int = 0
     total_blocks: int = 0
-    context_rows: "list[np.ndarray]" = field(default_factory=list)
-    generation_rows: "list[np.ndarray]" = field(default_factory=list)
+    context_rows: "list[NDArray[np.float32]]" = field(default_factory=list)
+    generation_rows: "list[NDArray[np.float32]]" = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     result: Result | None = None
 
