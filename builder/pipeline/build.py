@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -48,11 +47,12 @@ def build_engine(job: BuildJob, log: Path, progress: Progress) -> int:
         except BaseException:
             _kill(worker)
             raise
+    peak_memory_bytes = _reap(worker)
     if failure is not None:
         raise _error(failure, log)
     if worker.returncode:
         raise _died(worker.returncode, job, log)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    return peak_memory_bytes
 
 
 def _talk(worker: "subprocess.Popen[str]", job: BuildJob, progress: Progress) -> dict[str, Any] | None:
@@ -63,7 +63,6 @@ def _talk(worker: "subprocess.Popen[str]", job: BuildJob, progress: Progress) ->
         worker.stdin.write(job.as_json())
         worker.stdin.close()
     except BrokenPipeError:
-        worker.wait()
         return None
     for line in worker.stdout:
         message = json.loads(line)
@@ -71,8 +70,14 @@ def _talk(worker: "subprocess.Popen[str]", job: BuildJob, progress: Progress) ->
             failure = message
         else:
             progress(message["progress"], message["share"])
-    worker.wait()
     return failure
+
+
+def _reap(worker: "subprocess.Popen[str]") -> int:
+    """Wait for the worker and return its own peak memory in bytes, which subprocess does not tell."""
+    _, status, usage = os.wait4(worker.pid, 0)
+    worker.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * 1024
 
 
 def _kill(worker: "subprocess.Popen[str]") -> None:
