@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from builder import errors
 from builder.api import EngineRequest, Progress
@@ -33,26 +33,23 @@ class BuildJob:
 def build_engine(job: BuildJob, log: Path, progress: Progress) -> int:
     """Build one engine; returns the worker's peak memory in bytes. Raises what the lane raises, or StageError when the worker dies."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w", encoding="utf-8") as stream:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "builder.pipeline.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stream,
-            text=True,
-            start_new_session=True,
-        )
+    with log.open("w", encoding="utf-8") as stream, _worker(stream) as worker:
         try:
             failure = _talk(worker, job, progress)
         except BaseException:
             _kill(worker)
             raise
-    peak_memory_bytes = _reap(worker)
+        peak_memory_bytes = _reap(worker)
     if failure is not None:
         raise _error(failure, log)
     if worker.returncode:
         raise _died(worker.returncode, job, log)
     return peak_memory_bytes
+
+
+def _worker(log: TextIO) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "builder.pipeline.worker"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
 
 
 def _talk(worker: "subprocess.Popen[str]", job: BuildJob, progress: Progress) -> dict[str, Any] | None:
