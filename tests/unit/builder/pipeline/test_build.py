@@ -1,4 +1,4 @@
-"""Building in a worker process: progress, errors with their codes, workers that die, interruptions. The lane is a plug-in installed for the test."""
+"""Building in a worker process: progress, errors with their codes, workers that die, interruptions; the lane is made for the test."""
 
 import os
 import signal

@@ -13,10 +13,12 @@ from triton_repo.common.draft_length import Acceptance, Choice, DraftLengthState
 
 def measured(*, target_s: float = 0.010, per_token_s: float = 0.0002, draft_s: float = 0.001, rate: float = 0.8) -> DraftLengthState:
     state = DraftLengthState(draft=Acceptance(100 * rate, 100 * (1 - rate)))
-    for k in (1, 3, 5, 7):
-        state = rule.observe_draft(state, k, draft_s * k)
-        state = rule.observe_verify(state, k + 1, target_s + per_token_s * k)
-    return rule.observe_plain(state, 4, 4 * target_s)
+    for _ in range(10):
+        for k in (1, 3, 5, 7):
+            state = rule.observe_verify(state, k + 1, target_s + per_token_s * k)
+            state = rule.observe_draft(state, k, draft_s * k)
+        state = rule.observe_plain(state, 4, 4 * target_s)
+    return state
 
 
 def test_drafts_more_when_more_is_taken():
@@ -103,6 +105,14 @@ def test_recovers_when_the_text_becomes_predictable():
         used.append(choice.tokens)
     assert sum(used[50:100]) <= 4
     assert sum(used[-100:]) > 300
+
+
+def test_a_slower_machine_does_not_change_what_pays():
+    state = measured()
+    before = rule.choose(state, most_tokens=8)
+    for _ in range(200):
+        state = rule.observe_plain(state, 4, 4 * 0.050)
+    assert before.source == rule.choose(state, most_tokens=8).source == "draft"
 
 
 def test_forgetting_follows_a_change():

@@ -1,13 +1,13 @@
 """Shared state: estimates go from request to request; a dead draft model is left alone for a while."""
 
-from triton_repo.common.draft_length import observe_draft
+from triton_repo.common.draft_length import observe_plain
 from triton_repo.tensorrt_llm_bls.health import FIRST_PAUSE_S, LAST_PAUSE_S, DraftHealth, SharedEstimates
 
 
 def test_estimates_go_on():
     shared = SharedEstimates()
-    shared.finish(observe_draft(shared.begin(), 4, 0.01))
-    assert shared.begin().draft_cost.measured
+    shared.finish(observe_plain(shared.begin(), 4, 0.01))
+    assert shared.begin().target_cost.measured
 
 
 def test_pauses_grow_and_the_log_speaks_once():

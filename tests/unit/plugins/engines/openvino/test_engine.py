@@ -62,7 +62,7 @@ def test_record_survives_writing_and_reading(build_tiny: BuildTiny) -> None:
 
 
 def test_draft_engine_takes_no_drafts(build_tiny: BuildTiny) -> None:
-    record = ENGINE.record(build_tiny(role="draft", options={"exact": False}))
+    record = ENGINE.record(build_tiny(role="draft", options={"exact_draft": False}))
     assert record["build_config"]["speculative_decoding_mode"] == "none"
     assert record["build_config"]["max_draft_len"] == 0
     assert record["tandem"]["exact"] is False

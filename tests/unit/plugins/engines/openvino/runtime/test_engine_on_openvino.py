@@ -204,7 +204,7 @@ _BAD = [
     (Request((1,) * 300, 300), "request_output_len"),
     (Request((1,), 20, draft_ids=(1,) * 9), "draft_input_ids"),
     (Request((1,), 5, draft_ids=(VOCAB,)), "draft_input_ids"),
-    (Request((1,), 5, min_tokens=6), "min_tokens"),
+    (Request((1,), 5, min_tokens=-1), "min_tokens"),
     (Request((1,), 5, stop_words=((),)), "stop_words_list"),
     (Request((1,), 5, bad_words=((VOCAB,),)), "bad_words_list"),
     (Request((1,), 5, end_ids=(-1,)), "end_id"),
@@ -247,6 +247,6 @@ def test_step_without_work_does_nothing(shared: Engine) -> None:
 
 
 def test_fast_draft_engine_may_feed_single_tokens(load: Callable[..., Engine]) -> None:
-    engine = load(role="draft", options={"exact": False})
+    engine = load(role="draft", options={"exact_draft": False})
     assert engine._runner.min_rows == 1
     assert len(answer(engine, Request(PROMPT[:50], 8)).output_ids) == 8
