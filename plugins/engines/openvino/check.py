@@ -11,10 +11,12 @@ WEIGHTS = ("none", "int8", "int4")
 KV_CACHE = {"auto": "u8", "int8": "u8", "fp32": "f32"}
 """Pair-file word to OpenVINO's. bf16 is impossible beside float32 inference (OpenVINO 2026.4 CPU), and only that is exact."""
 
-OPTIONS = ("exact", "group_size", "ratio")
-"""`exact` bool; `group_size` int and `ratio` 0..1 for int4 weights."""
+OPTIONS = ("exact_draft", "group_size", "ratio")
+"""`exact_draft` bool (true): whether the draft, too, answers the same however tokens are grouped; targets always do. `group_size` int (64)
+and `ratio` 0..1 (0.8) for int4 weights."""
 
 _MLA_TYPES = ("deepseek_v2", "deepseek_v3", "kimi_k2", "longcat_flash", "minicpm3")
+_OWN_ATTENTION_TYPES = ("bloom", "codegen", "falcon", "gptj", "mpt")
 _ATTENTION_TYPES = ("full_attention", "sliding_attention")
 _FROZEN_ROPE = ("dynamic", "longrope", "yarn_dynamic")
 _Findings = Iterator[Finding]
@@ -64,7 +66,7 @@ def _check_limits(request: EngineRequest) -> _Findings:
 def _check_options(request: EngineRequest) -> _Findings:
     for name in sorted(set(request.options) - set(OPTIONS)):
         message = f"The CPU engine has no option {name}."
-        yield _refusal("ENGINE-OPTION", message, f"{request.role}.options.{name}", name, " | ".join(OPTIONS), "remove it")
+        yield _refusal("ENGINE-OPTION", message, f"engine.options.{name}", name, " | ".join(OPTIONS), "remove it")
 
 
 def _check_architecture(config: Mapping[str, Any]) -> _Findings:
@@ -82,6 +84,7 @@ def _unsupported(config: Mapping[str, Any]) -> str:
     reasons = {
         "it is an encoder-decoder model": config.get("is_encoder_decoder"),
         "its cache is latent (MLA)": config.get("kv_lora_rank") or config.get("model_type") in _MLA_TYPES,
+        "its attention does not go through transformers' attention interface": config.get("model_type") in _OWN_ATTENTION_TYPES,
         "it is multimodal": "vision_config" in config or "audio_config" in config,
         "its code is not part of transformers (auto_map)": "auto_map" in config,
         "config.json names no model_type": not config.get("model_type"),

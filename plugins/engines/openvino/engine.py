@@ -120,7 +120,7 @@ def describe(request: EngineRequest, versions: Mapping[str, str]) -> EngineRecor
         max_sequence_tokens=request.max_sequence_tokens,
         max_batched_tokens=request.max_batched_tokens,
         max_draft_tokens=request.max_draft_tokens if request.role == "target" else 0,
-        exact=bool(request.options.get("exact", True)),
+        exact=request.role == "target" or bool(request.options.get("exact_draft", True)),
         end_ids=_end_ids(request.checkpoint),
         tokenizer_sha256=tokenizer_digest(request.checkpoint),
         versions=versions,

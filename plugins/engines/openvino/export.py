@@ -8,8 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from builder.api import StageError
-
 ATTENTION = "tandem_paged"
 INPUTS = ("input_ids", "attention_mask", "position_ids", "beam_idx")
 _TRACED_PAST_TOKENS = 3
@@ -17,7 +15,7 @@ _TRACED_NEW_TOKENS = 2
 
 
 def export(checkpoint: Path) -> Any:
-    """Stateful OpenVINO model in float32. Raises StageError when the model does not go through the attention interface."""
+    """Stateful OpenVINO model in float32. Whatever torch, transformers and OpenVINO raise is passed on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing warns of every shape that becomes a constant; logits are compared instead
         hf_model = _load(checkpoint)
@@ -56,7 +54,7 @@ def _attention(module: Any, query: Any, key: Any, value: Any, attention_mask: An
 
     for name in ("softcap", "s_aux"):
         if options.get(name) is not None:
-            raise StageError("ENGINE-ATTENTION", f"the model's attention uses {name}, which paged attention on CPU does not have")
+            raise NotImplementedError(f"the model's attention uses {name}, which paged attention on CPU does not have")
     groups = getattr(module, "num_key_value_groups", 1)
     key, value = _repeat_heads(key, groups), _repeat_heads(value, groups)
     out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)

@@ -112,7 +112,7 @@ class EngineRecord:
 
     def _tandem(self) -> dict[str, Any]:
         return {
-            "engine": "openvino",
+            "kind": "openvino",
             "role": self.role,
             "weights": self.weights,
             "kv_cache": self.kv_cache,

@@ -54,10 +54,16 @@ def save(model: Any, path: Path) -> None:
 
 
 def _rename(model: Any) -> None:
-    """Names by place instead of OpenVINO's counters, which differ with what the process did before: same input, same bytes."""
+    """Names by place instead of OpenVINO's counters, which differ with what the process did before: same input, same bytes.
+
+    Inputs keep their own names, by which the paged transformation finds them.
+    """
     model.set_friendly_name("model")
     for place, node in enumerate(model.get_ordered_ops()):
-        node.set_friendly_name(f"{node.get_type_name()}_{place}")
+        if node.get_type_name() != "Parameter":
+            node.set_friendly_name(f"{node.get_type_name()}_{place}")
+    for port in model.inputs:
+        port.get_node().set_friendly_name(port.any_name)
 
 
 def _weight_bytes(model: Any) -> int:

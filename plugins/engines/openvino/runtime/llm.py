@@ -11,8 +11,10 @@ from plugins.engines.openvino.runtime import sampler
 from plugins.engines.openvino.runtime.block_manager import BlockManager
 from plugins.engines.openvino.runtime.runner import Feed, Runner
 from plugins.engines.openvino.runtime.scheduler import Limits, Scheduler, Work
-from plugins.engines.openvino.runtime.sequence import Request, RequestError, Result, Sequence, Status
+from plugins.engines.openvino.runtime.sequence import GREEDY, Request, RequestError, Result, Sampling, Sequence, Status
 from plugins.engines.openvino.runtime.validate import validate
+
+__all__ = ["GREEDY", "Engine", "Request", "RequestError", "Result", "Sampling", "Sequence"]
 
 
 class Engine:

@@ -84,7 +84,7 @@ class Runner:
         self._set("block_indices_begins", table_begins, np.int32)
         self._set("max_context_len", longest, np.int32)
         self._set(SAMPLED_ROWS, computed, np.int64)
-        self._request.infer(share_inputs=True, share_outputs=True)
+        self._request.infer(share_outputs=True)
         logits: NDArray[np.float32] = self._request.get_tensor(self._output).data
         return logits[: len(rows), 0]
 

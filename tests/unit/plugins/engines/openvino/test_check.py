@@ -60,6 +60,7 @@ def test_supported_words_pass(make: Make, weights: str, kv_cache: str) -> None:
         ({"config": {"model_type": "llava", "vision_config": {}}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "qwen3_next", "layer_types": ["linear_attention", "full_attention"]}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "mamba", "num_attention_heads": None}}, "ENGINE-ARCHITECTURE"),
+        ({"config": {"model_type": "falcon"}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"auto_map": {}}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "gemma2", "attn_logit_softcapping": 50.0}}, "ENGINE-SOFTCAP"),
         ({"config": {"model_type": "gpt_oss"}}, "ENGINE-SINKS"),
