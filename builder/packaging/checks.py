@@ -119,6 +119,7 @@ def _of_engine(plan: PackagePlan, engine: EngineFacts, role: str, kv_cache: str 
 
 def _equal(code: str, engine: EngineFacts, name: str, found: object, needed: object) -> Iterator[Finding]:
     if found is not None and needed is not None and found != needed:
+        found, needed = found or "none", needed or "none"
         yield _finding(
             code, engine, name, found, needed, f"{needed}", lambda: f"{name} of {engine.path} is {found}, the plan needs {needed}"
         )

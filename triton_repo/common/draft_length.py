@@ -13,7 +13,7 @@ from triton_repo.common.lookup import MAX_MATCH_TOKENS
 Source = Literal["none", "draft", "lookup"]
 
 KEEP_TRIAL = 0.95  # weight an old trial keeps at each new one: the estimate remembers about 20 trials
-KEEP_COST = 0.9
+KEEP_COST = 0.95
 KEEP_SKIPPED = 0.98  # a source that is not asked drifts back to its prior
 SLOPE_PRIOR = 0.04  # cost of one token more in a call, as share of the call, before it was measured
 DRAFT_COST_PRIOR = 0.2  # time of one draft token over one target pass, before it was measured
@@ -105,12 +105,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class DraftLengthState:
-    """Everything the rule knows; changed only by the functions of this module."""
+    """Everything the rule knows; changed only by the functions of this module.
+
+    `target_cost` is in seconds over the tokens fed to a pass; plain decoding is a pass of one. `draft_cost` is in passes of the target over
+    the tokens drafted: when other requests slow everything down, the comparison stays right although no draft was asked for a while.
+    """
 
     draft: Acceptance = Acceptance(3.0, 2.0)
     lookup: tuple[Acceptance, ...] = (Acceptance(0.5, 1.5), Acceptance(1.0, 1.5), Acceptance(2.0, 1.0))
     target_cost: LinearCost = field(default_factory=LinearCost)
-    plain_cost: LinearCost = field(default_factory=LinearCost)
     draft_cost: LinearCost = field(default_factory=lambda: LinearCost(serial=True))
     probe_wait_tokens: int = FIRST_PROBE_TOKENS
     idle_tokens: int = 0
@@ -131,17 +134,17 @@ def choose(
     lookup_tokens = min(lookup_tokens, most_tokens)
     if most_tokens <= 0 or not (draft_available or lookup_tokens):
         return Choice()
-    if not (state.target_cost.measured or state.plain_cost.measured):
+    if not state.target_cost.measured:
         return _unmeasured(most_tokens, lookup_tokens, match_tokens, draft_available)
-    best, best_rate = Choice(), 1.0 / _plain_s(state)
+    best, best_rate = Choice(), 1.0 / state.target_cost.at(1)
     if lookup_tokens:
         rate = state.lookup[match_class(match_tokens)].rate
         for k in range(1, lookup_tokens + 1):
-            speed = expected_tokens(rate, k) / _target_s(state, k + 1)
+            speed = expected_tokens(rate, k) / state.target_cost.at(k + 1)
             best, best_rate = (Choice("lookup", k), speed) if speed > best_rate else (best, best_rate)
     if draft_available:
         for k in range(1, most_tokens + 1):
-            speed = expected_tokens(state.draft.rate, k) / (_target_s(state, k + 1) + _draft_s(state, k))
+            speed = expected_tokens(state.draft.rate, k) / (state.target_cost.at(k + 1) + _draft_s(state, k))
             best, best_rate = (Choice("draft", k), speed) if speed > best_rate else (best, best_rate)
     if best.source == "none" and state.idle_tokens >= state.probe_wait_tokens:
         return Choice("draft" if draft_available else "lookup", min(2, most_tokens if draft_available else lookup_tokens), probe=True)
@@ -185,12 +188,14 @@ def observe_verify(state: DraftLengthState, fed_tokens: int, seconds: float) -> 
 
 def observe_plain(state: DraftLengthState, new_tokens: int, seconds: float) -> DraftLengthState:
     """The state after one call in which the target alone made `new_tokens` tokens."""
-    return replace(state, plain_cost=state.plain_cost.observe(1, seconds / max(new_tokens, 1)))
+    return replace(state, target_cost=state.target_cost.observe(1, seconds / max(new_tokens, 1)))
 
 
 def observe_draft(state: DraftLengthState, drafted: int, seconds: float) -> DraftLengthState:
-    """The state after one call of the draft model for `drafted` tokens."""
-    return replace(state, draft_cost=state.draft_cost.observe(drafted, seconds))
+    """The state after one call of the draft model for `drafted` tokens; says nothing before the target was measured."""
+    if not state.target_cost.measured:
+        return state
+    return replace(state, draft_cost=state.draft_cost.observe(drafted, seconds / state.target_cost.at(1)))
 
 
 def next_request(state: DraftLengthState) -> DraftLengthState:
@@ -219,15 +224,6 @@ def _unmeasured(most_tokens: int, lookup_tokens: int, match_tokens: int, draft_a
     return choice if choice.source == "draft" or match_tokens > 1 else Choice()
 
 
-def _plain_s(state: DraftLengthState) -> float:
-    return state.plain_cost.at(1) if state.plain_cost.measured else state.target_cost.at(1)
-
-
-def _target_s(state: DraftLengthState, tokens: int) -> float:
-    if state.target_cost.measured:
-        return state.target_cost.at(tokens)
-    return state.plain_cost.at(1) * (1 + SLOPE_PRIOR * (tokens - 1))
-
-
 def _draft_s(state: DraftLengthState, tokens: int) -> float:
-    return state.draft_cost.at(tokens) if state.draft_cost.measured else DRAFT_COST_PRIOR * _target_s(state, 1) * tokens
+    passes = state.draft_cost.at(tokens) if state.draft_cost.measured else DRAFT_COST_PRIOR * tokens
+    return passes * state.target_cost.at(1)

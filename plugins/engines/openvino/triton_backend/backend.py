@@ -1,7 +1,5 @@
 """Batches of requests through one engine: parse, generate together, answer each."""
 
-import importlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +9,8 @@ import numpy.typing as npt
 
 from plugins.engines.openvino.triton_backend.answer import outputs
 from plugins.engines.openvino.triton_backend.parse import BadTensorError, ParsedRequest, Read, is_stop, parse
+from plugins.engines.openvino.triton_backend.runtimes import Runtime, runtime_of
 
-RUNTIME_MODULES = {
-    "null": "plugins.engines.openvino.triton_backend.null_engine",
-    "openvino": "plugins.engines.openvino.runtime.llm",
-}
 TRUE_WORDS = frozenset({"true", "1", "yes", "t"})
 
 
@@ -50,23 +45,25 @@ Answer = dict[str, npt.NDArray[Any]] | Refusal
 
 
 class Backend:
-    """One engine and the module of its request types (`Request`, `Sampling`, `RequestError`)."""
+    """One loaded engine, and the runtime it belongs to."""
 
     def __init__(
-        self, engine: Any, types: Any, *, exclude_input: bool = False, on_batch: Callable[[Counts], None] = lambda counts: None
+        self, engine: Any, runtime: Runtime, *, exclude_input: bool = False, on_batch: Callable[[Counts], None] = lambda counts: None
     ) -> None:
-        self._engine, self._types, self._exclude_input, self._on_batch = engine, types, exclude_input, on_batch
+        self._engine, self._runtime, self._exclude_input, self._on_batch = engine, runtime, exclude_input, on_batch
         self._tokens_per_block = int(getattr(engine.record, "tokens_per_block", 32))
 
     @staticmethod
     def load(parameters: Mapping[str, str], on_batch: Callable[[Counts], None]) -> "Backend":
         """From the parameters of config.pbtxt. The engine folder says which runtime it is for."""
         engine_dir = Path(parameters["gpt_model_path"])
-        types = importlib.import_module(RUNTIME_MODULES[engine_kind(engine_dir)])
+        runtime = runtime_of(engine_dir)
         cached = parameters.get("max_tokens_in_paged_kv_cache", "")
         reuse = parameters.get("enable_kv_cache_reuse", "true").lower() in TRUE_WORDS
-        engine = types.Engine.load(engine_dir, max_cached_tokens=int(cached) if cached.isdigit() else None, reuse=reuse)
-        return Backend(engine, types, exclude_input=parameters.get("exclude_input_in_output", "").lower() in TRUE_WORDS, on_batch=on_batch)
+        engine = runtime.Engine.load(engine_dir, max_cached_tokens=int(cached) if cached.isdigit() else None, reuse=reuse)
+        return Backend(
+            engine, runtime, exclude_input=parameters.get("exclude_input_in_output", "").lower() in TRUE_WORDS, on_batch=on_batch
+        )
 
     def answer(self, incoming: Sequence[IncomingRequest]) -> list[Answer]:
         """One answer for each request, in order. A bad request fails alone."""
@@ -81,7 +78,7 @@ class Backend:
         results = self._engine.generate([self._engine_request(request) for request in parsed.values()]) if parsed else []
         done = []
         for (i, request), result in zip(parsed.items(), results, strict=True):
-            if isinstance(result, self._types.RequestError):
+            if isinstance(result, self._runtime.RequestError):
                 answers[i] = Refusal(str(result))
             else:
                 answers[i] = outputs(request, result, incoming[i].wanted, self._tokens_per_block)
@@ -90,7 +87,7 @@ class Backend:
         return answers
 
     def _engine_request(self, request: ParsedRequest) -> Any:
-        return self._types.Request(
+        return self._runtime.Request(
             input_ids=request.input_ids,
             max_new_tokens=request.max_new_tokens,
             draft_ids=request.draft_ids,
@@ -98,20 +95,11 @@ class Backend:
             stop_words=request.stop_words,
             bad_words=request.bad_words,
             min_tokens=request.min_tokens,
-            sampling=self._types.Sampling(**vars(request.sampling)),
+            sampling=self._runtime.Sampling(**vars(request.sampling)),
             want_generation_logits=request.want_generation_logits,
             want_context_logits=request.want_context_logits,
             want_log_probs=request.want_log_probs,
         )
-
-
-def engine_kind(engine_dir: Path) -> str:
-    """The runtime an engine folder is for; raises FileNotFoundError or KeyError-like ValueError with the folder's name."""
-    record = json.loads((engine_dir / "config.json").read_text())
-    kind = str(record.get("tandem", {}).get("kind", "openvino"))
-    if kind not in RUNTIME_MODULES:
-        raise ValueError(f"{engine_dir}/config.json: engine kind is {kind!r}, needs one of {sorted(RUNTIME_MODULES)}")
-    return kind
 
 
 def _counts(results: Sequence[Any]) -> Counts:
