@@ -5,7 +5,8 @@
 TEXT.jsonl and TEXT.hidden come from generate_text.py. Layers start as copies of the target's layers 0, 1, 27 and 28 (the last one
 only works on the full residual stream: starting from it gives a far higher first loss). The loss is the cross entropy to the target's
 distribution plus a share of the cross entropy to its most likely token, over the token ids that occur in the text and random others.
-OUT holds the trained layers and the final norm in bfloat16; OUT.json the acceptance measured on held-out greedy answers.
+OUT holds the trained layers and the final norm in bfloat16, and the token ids that answers use most; OUT.json the acceptance measured on
+held-out greedy answers.
 """
 
 import argparse
@@ -118,8 +119,16 @@ def acceptance(draft: torch.nn.Module, samples: list[Sample], head: torch.Tensor
     return hits / total
 
 
-def save(draft: torch.nn.Module, out: Path, report: dict) -> None:
+def frequent_ids(samples: list[Sample], count: int, always: list[int]) -> torch.Tensor:
+    """The token ids that answers use most, ascending: the rows of the head that the draft needs."""
+    occurrences = np.bincount(np.concatenate([s.ids[s.begin :] for s in samples]))
+    ranked = [i for i in np.argsort(-occurrences, kind="stable")[:count].tolist() if occurrences[i]]
+    return torch.tensor(sorted({*ranked, *always}), dtype=torch.int32)
+
+
+def save(draft: torch.nn.Module, head_ids: torch.Tensor, out: Path, report: dict) -> None:
     trained = {k: v.to(torch.bfloat16).contiguous() for k, v in draft.state_dict().items() if ".layers." in k or k == "model.norm.weight"}
+    trained["head_token_ids"] = head_ids
     temporary = out.with_suffix(".partial")
     save_file(trained, temporary, metadata={"format": "pt", "report": json.dumps(report, sort_keys=True)})
     temporary.replace(out)
@@ -137,10 +146,12 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=1.2e-3)
     parser.add_argument("--argmax-share", type=float, default=0.3)
     parser.add_argument("--random-ids", type=int, default=1024, help="random token ids that join the softmax of a step")
+    parser.add_argument("--head-ids", type=int, default=8192, help="most frequent token ids that the draft's head keeps")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start-from", type=Path, help="continue from the layers of an earlier run")
     args = parser.parse_args()
+    history: list[dict] = []
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
@@ -148,7 +159,8 @@ def main() -> None:
     target = AutoModelForCausalLM.from_pretrained(args.target, dtype=torch.bfloat16).eval()
     draft = make_draft(target, [int(i) for i in args.layers.split(",")])
     if args.start_from:
-        draft.load_state_dict({k: v.float() for k, v in load_file(args.start_from).items()}, strict=False)
+        draft.load_state_dict({k: v.float() for k, v in load_file(args.start_from).items() if k.startswith("model.")}, strict=False)
+        history = json.loads(args.start_from.with_suffix(".json").read_text())["history"]
     head = target.lm_head.weight.detach().clone()
     del target
     samples = [s for text in args.text for s in read_samples(text, head.shape[1])]
@@ -157,16 +169,17 @@ def main() -> None:
     kept_out = {id(s) for s in held_out}
     training = [s for s in samples if id(s) not in kept_out]
     seen = torch.tensor(sorted({t for s in samples for t in s.ids}))
+    head_ids = frequent_ids(samples, args.head_ids, [0, 1, 2])
     size = sum(len(s.ids) - s.begin for s in training)
     print(f"{len(training)} samples, {size} answer tokens, {len(seen)} distinct ids", flush=True)
 
     trained = [p for p in draft.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    began, last_report, step, tokens, history = time.monotonic(), 0.0, 0, 0, []
+    began, last_report, step, tokens = time.monotonic(), 0.0, 0, 0
     epoch: list[list[Sample]] = []
     draft.train()
     while True:
-        passed = (time.monotonic() - began) / (args.minutes * 60)
+        passed = (time.monotonic() - began) / (args.minutes * 60 + 1e-9)
         if passed >= 1:
             break
         if not epoch:
@@ -189,10 +202,10 @@ def main() -> None:
                 {"minutes": round((last_report - began) / 60, 1), "tokens": tokens, "acceptance": acceptance(draft, held_out, head)}
             )
             print(f"step {step} loss {loss.item():.3f} {history[-1]}", flush=True)
-            save(draft, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
+            save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
     history.append({"minutes": args.minutes, "tokens": tokens, "acceptance": acceptance(draft, held_out, head)})
     print(history[-1], flush=True)
-    save(draft, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
+    save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
 
 
 if __name__ == "__main__":
