@@ -14,7 +14,7 @@ from triton_repo.tensorrt_llm_bls.request import GenerateRequest
 IntArray = npt.NDArray[np.int32]
 
 KV_FIGURES = ("kv_cache_alloc_new_blocks", "kv_cache_reused_blocks", "kv_cache_alloc_total_blocks")
-PREPROCESSED = ("INPUT_ID", "REQUEST_INPUT_LEN", "OUT_END_ID", "OUT_PAD_ID", "STOP_WORDS_IDS", "BAD_WORDS_IDS")
+PREPROCESSED = ("INPUT_ID", "REQUEST_INPUT_LEN", "OUT_END_ID", "STOP_WORDS_IDS", "BAD_WORDS_IDS")
 _INTEGER_INPUTS = frozenset({"end_id", "pad_id", "runtime_top_k"})
 
 
@@ -104,10 +104,9 @@ def preprocess(calls: TritonCalls, request: GenerateRequest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Words:
-    """End ids and word lists as the engines take them: ids, and [1, 2, n] arrays or None. `banned`: bad words and end ids."""
+    """End id and word lists as the engines take them: an id, and [1, 2, n] arrays or None. `banned`: bad words and end ids."""
 
     end_id: int
-    pad_id: int
     stop: IntArray | None
     bad: IntArray | None
     banned: IntArray | None
@@ -120,7 +119,6 @@ class Words:
         bad = decode_word_lists(tokens["BAD_WORDS_IDS"])
         return Words(
             end_id=end_id,
-            pad_id=int(tokens["OUT_PAD_ID"].reshape(-1)[0]),
             stop=_word_array(stop),
             bad=_word_array(bad),
             banned=_word_array([*bad, *((token,) for token in sorted(end_ids))]),
@@ -128,11 +126,11 @@ class Words:
 
 
 def shared_constants(calls: TritonCalls, request: GenerateRequest, words: Words) -> list[Any]:
-    """Tensors that both models get on every call: end and pad id, stop words and penalties."""
+    """Tensors that both models get on every call: end id, stop words, penalties, and a pad id where the client sent one."""
     sampling = request.sampling
     values = {
         "end_id": words.end_id,
-        "pad_id": words.pad_id,
+        "pad_id": request.pad_id,
         "repetition_penalty": sampling.repetition_penalty,
         "presence_penalty": sampling.presence_penalty,
         "frequency_penalty": sampling.frequency_penalty,
