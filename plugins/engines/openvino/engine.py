@@ -84,10 +84,7 @@ class OpenVinoEngine:
 
     def server_needs(self) -> ServerNeeds:
         """The Python-based backend that speaks `tensorrtllm`'s tensor contract."""
-        return ServerNeeds(
-            backends={"tensorrtllm": Path(__file__).parent / "triton_backend"},
-            environment={"PYTHONPATH": str(Path(__file__).parents[3]), "TOKENIZERS_PARALLELISM": "false"},
-        )
+        return ServerNeeds(backends={"tensorrtllm": Path(__file__).parent / "triton_backend"})
 
     def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[NDArray[np.float32]]":
         from plugins.engines.openvino.reference import parent_logits

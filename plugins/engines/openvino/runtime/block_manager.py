@@ -122,10 +122,11 @@ class BlockManager:
         return sum(self._blocks[i].references == 0 for i in match.full)
 
     def _best_tail(self, parent: bytes, tokens: Sequence[int]) -> tuple[int | None, int]:
+        """The registered block that shares most tokens; among equals one that can be taken over without a copy."""
         best: tuple[int | None, int] = (None, 0)
         for index in self._children.get(parent, ()):
             common = _common_prefix(self._blocks[index].tokens, tokens)
-            if common > best[1]:
+            if common > best[1] or (common == best[1] > 0 and self._takeable(index)):
                 best = (index, common)
         return best
 

@@ -1,7 +1,6 @@
 """What a request must satisfy before it may enter the engine."""
 
 import math
-from collections.abc import Iterable
 
 from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime.sequence import Request, RequestError, Sampling, Words
@@ -35,9 +34,10 @@ def _check_lengths(request: Request, record: EngineRecord, max_cached_tokens: in
     _require(request.min_tokens >= 0, "min_tokens", request.min_tokens, "0 or more")
 
 
-def _check_ids(field: str, ids: Iterable[int], record: EngineRecord) -> None:
-    bad = next((i for i in ids if not 0 <= i < record.vocab_size), None)
-    _require(bad is None, field, bad, f"0 to {record.vocab_size - 1}")
+def _check_ids(field: str, ids: tuple[int, ...], record: EngineRecord) -> None:
+    if ids and (min(ids) < 0 or max(ids) >= record.vocab_size):
+        bad = next(i for i in ids if not 0 <= i < record.vocab_size)
+        raise RequestError(CODE, field, str(bad), f"0 to {record.vocab_size - 1}")
 
 
 def _check_words(field: str, words: Words, record: EngineRecord) -> None:
