@@ -160,6 +160,7 @@ def tensorrt_llm_bls(plan: PackagePlan, *, end_ids: Iterable[int], max_sequence_
         "end_ids": ",".join(str(token) for token in end_ids),
         "lookup": _word(plan.lookup),
         "max_concurrent_requests": str(plan.max_concurrent_requests),
+        "max_input_tokens": "" if plan.max_input_tokens is None else str(plan.max_input_tokens),
         "max_sequence_tokens": str(max_sequence_tokens),
         "num_draft_tokens": str(plan.num_draft_tokens),
         "tensorrt_llm_draft_model_name": "" if plan.draft_engine_dir is None else "tensorrt_llm_draft",

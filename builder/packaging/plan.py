@@ -27,6 +27,7 @@ class PackagePlan:
     reuse: bool = True
     add_special_tokens: bool = True
     max_concurrent_requests: int = 32
+    max_input_tokens: int | None = None
     max_queue_delay_us: int = 0
     host_offload_bytes: int = 0
     logits_data_type: Literal["FP32", "FP16"] = "FP32"

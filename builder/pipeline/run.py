@@ -104,6 +104,7 @@ def _package(session: Session, stage: PlannedStage) -> int:
         adaptive=spec.speculation.adaptive,
         reuse=spec.kv_cache.reuse,
         max_concurrent_requests=spec.serve.max_concurrent_requests,
+        max_input_tokens=spec.limits.max_input_tokens,
         host_offload_bytes=spec.kv_cache.host_offload_bytes,
         installed_at=workspace.path(stage.output),
     )

@@ -104,7 +104,8 @@ def _request(pair: Pair, role: Role) -> EngineRequest:
         kv_cache=model.kv_cache,
         tokens_per_block=spec.kv_cache.tokens_per_block,
         max_batch_size=spec.limits.max_batch_size,
-        max_input_tokens=spec.limits.max_input_tokens,
+        # the orchestrator sends the grown sequence as a prompt in every round
+        max_input_tokens=spec.limits.max_sequence_tokens - 1,
         max_sequence_tokens=spec.limits.max_sequence_tokens,
         max_batched_tokens=spec.limits.max_batched_tokens,
         max_draft_tokens=spec.speculation.max_draft_tokens if role == "target" and spec.draft.method != "none" else 0,

@@ -4,8 +4,8 @@
 
 TEXT.jsonl and TEXT.hidden come from generate_text.py. Layers start as copies of the target's layers 0, 1, 27 and 28 (the last one
 only works on the full residual stream: starting from it gives a far higher first loss). The loss is the cross entropy to the target's
-distribution plus a share of the cross entropy to its most likely token, over the token ids that occur in the text and random others.
-OUT holds the trained layers and the final norm in bfloat16, and the token ids that answers use most; OUT.json the acceptance measured on
+distribution plus a share of the cross entropy to its most likely token, over the token ids that answers use most: the only ones that the
+draft's head keeps. OUT holds the trained layers and the final norm in bfloat16, and those ids; OUT.json the acceptance measured on
 held-out greedy answers.
 """
 
@@ -104,14 +104,14 @@ def loss_of(draft: torch.nn.Module, batch: list[Sample], head: torch.Tensor, arg
 
 
 @torch.inference_mode()
-def acceptance(draft: torch.nn.Module, samples: list[Sample], head: torch.Tensor) -> float:
+def acceptance(draft: torch.nn.Module, samples: list[Sample], head: torch.Tensor, head_ids: torch.Tensor) -> float:
     """Share of greedy answer tokens that the draft's most likely token hits."""
     draft.eval()
     hits = total = 0
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for start in range(0, len(samples), 8):
             batch = samples[start : start + 8]
-            best = (draft_states(draft, batch) @ head.t()).argmax(-1)
+            best = head_ids[(draft_states(draft, batch) @ head.t()).argmax(-1)]
             wanted = torch.cat([torch.tensor(s.ids[s.begin :]) for s in batch])
             hits += int((best == wanted).sum())
             total += len(wanted)
@@ -145,7 +145,6 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1536, help="tokens in a step")
     parser.add_argument("--learning-rate", type=float, default=1.2e-3)
     parser.add_argument("--argmax-share", type=float, default=0.3)
-    parser.add_argument("--random-ids", type=int, default=1024, help="random token ids that join the softmax of a step")
     parser.add_argument("--head-ids", type=int, default=8192, help="most frequent token ids that the draft's head keeps")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -168,10 +167,10 @@ def main() -> None:
     held_out = greedy[-HELD_OUT:]
     kept_out = {id(s) for s in held_out}
     training = [s for s in samples if id(s) not in kept_out]
-    seen = torch.tensor(sorted({t for s in samples for t in s.ids}))
     head_ids = frequent_ids(samples, args.head_ids, [0, 1, 2])
+    kept_head = head[head_ids.long()]
     size = sum(len(s.ids) - s.begin for s in training)
-    print(f"{len(training)} samples, {size} answer tokens, {len(seen)} distinct ids", flush=True)
+    print(f"{len(training)} samples, {size} answer tokens, head of {len(head_ids)} ids", flush=True)
 
     trained = [p for p in draft.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
@@ -187,9 +186,8 @@ def main() -> None:
         batch = epoch.pop()
         for group in optimizer.param_groups:
             group["lr"] = args.learning_rate * min(1, (step + 1) / 50) * (0.02 + 0.98 * (0.5 + 0.5 * math.cos(math.pi * passed)))
-        ids = torch.cat([seen, torch.randint(0, head.shape[0], (args.random_ids,))]).unique()
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = loss_of(draft, batch, head[ids], args.argmax_share)
+            loss = loss_of(draft, batch, kept_head, args.argmax_share)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
@@ -199,11 +197,15 @@ def main() -> None:
         if time.monotonic() - last_report > 240:
             last_report = time.monotonic()
             history.append(
-                {"minutes": round((last_report - began) / 60, 1), "tokens": tokens, "acceptance": acceptance(draft, held_out, head)}
+                {
+                    "minutes": round((last_report - began) / 60, 1),
+                    "tokens": tokens,
+                    "acceptance": acceptance(draft, held_out, kept_head, head_ids),
+                }
             )
             print(f"step {step} loss {loss.item():.3f} {history[-1]}", flush=True)
             save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
-    history.append({"minutes": args.minutes, "tokens": tokens, "acceptance": acceptance(draft, held_out, head)})
+    history.append({"minutes": args.minutes, "tokens": tokens, "acceptance": acceptance(draft, held_out, kept_head, head_ids)})
     print(history[-1], flush=True)
     save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
 

@@ -28,6 +28,7 @@ class Defaults:
     lookup: bool
     adaptive: bool
     max_concurrent_requests: int
+    max_input_tokens: int | None
     max_sequence_tokens: int | None
     end_ids: tuple[int, ...]
 
@@ -35,7 +36,6 @@ class Defaults:
     def from_parameters(parameters: Mapping[str, str]) -> "Defaults":
         """Parameters of config.pbtxt; an unfilled `${...}` counts as absent, as in upstream's templates."""
         known = {key: value for key, value in parameters.items() if not value.startswith("${")}
-        limit = known.get("max_sequence_tokens", "")
         return Defaults(
             target_model=known.get("tensorrt_llm_model_name") or "tensorrt_llm",
             draft_model=known.get("tensorrt_llm_draft_model_name", ""),
@@ -44,9 +44,14 @@ class Defaults:
             lookup=known.get("lookup", "true").lower() in TRUE_WORDS,
             adaptive=known.get("adaptive", "true").lower() in TRUE_WORDS,
             max_concurrent_requests=int(known.get("max_concurrent_requests", "32")),
-            max_sequence_tokens=int(limit) if limit else None,
+            max_input_tokens=_limit(known, "max_input_tokens"),
+            max_sequence_tokens=_limit(known, "max_sequence_tokens"),
             end_ids=tuple(int(part) for part in known.get("end_ids", "").split(",") if part.strip()),
         )
+
+
+def _limit(parameters: Mapping[str, str], name: str) -> int | None:
+    return int(parameters[name]) if parameters.get(name) else None
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,9 @@ class Conversation:
         return frozenset(token for token in ids if token >= 0)
 
     def _check_length(self, prompt_tokens: int) -> None:
+        longest_prompt = self._service.defaults.max_input_tokens
+        if longest_prompt is not None and prompt_tokens > longest_prompt:
+            raise BadRequestError(f"prompt ({prompt_tokens} tokens) is longer than the {longest_prompt} tokens this deployment takes")
         limit, asked = self._service.defaults.max_sequence_tokens, self._request.max_tokens
         if limit is not None and prompt_tokens + asked > limit:
             raise BadRequestError(

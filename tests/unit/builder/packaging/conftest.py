@@ -80,4 +80,5 @@ def golden_plan(plan: PackagePlan) -> PackagePlan:
         target_engine_dir=served / "engines/target",
         draft_engine_dir=served / "engines/draft",
         installed_at=served / "model_repository",
+        max_input_tokens=96,
     )

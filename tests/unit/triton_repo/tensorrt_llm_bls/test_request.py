@@ -31,6 +31,7 @@ def test_defaults_come_from_the_parameters():
     assert request.end_id is None
     assert DEFAULTS.end_ids == (2, 7)
     assert DEFAULTS.adaptive
+    assert DEFAULTS.max_input_tokens is None
     assert DEFAULTS.max_sequence_tokens is None
 
 

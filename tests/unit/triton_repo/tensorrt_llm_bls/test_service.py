@@ -65,6 +65,7 @@ def service(triton: Any) -> Any:
     parameters = {
         "tensorrt_llm_draft_model_name": "tensorrt_llm_draft",
         "num_draft_tokens": "4",
+        "max_input_tokens": "90",
         "max_sequence_tokens": "100",
         "adaptive": "false",
     }
@@ -174,10 +175,21 @@ def test_bad_values_are_invalid_arguments(service: Any, triton: Any, text: Any, 
     request = triton.Request({"text_input": text("abc"), "max_tokens": number(5), **inputs}, OUTPUTS)
     service.submit(request)
     service.close()
+    refused(request, triton, words)
+
+
+def refused(request: Any, triton: Any, words: str):
     ((response, final),) = request.sender.responses
     assert final == 1
     assert words in response.failure.text
     assert response.failure.kind == triton.TritonError.INVALID_ARG
+
+
+def test_a_prompt_beyond_the_limit_is_refused(service: Any, triton: Any, text: Any):
+    request = triton.Request({"text_input": text("a" * 91), "max_tokens": number(1)}, OUTPUTS)
+    service.submit(request)
+    service.close()
+    refused(request, triton, "prompt (91 tokens) is longer than the 90 tokens")
 
 
 def test_serves_on_when_the_draft_model_is_gone(service: Any, triton: Any, text: Any):
