@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "1"
+EXPORTER_VERSION = "2"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 

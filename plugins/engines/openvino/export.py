@@ -38,7 +38,9 @@ def _load(checkpoint: Path) -> Any:
     import torch
     from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
     from transformers.masking_utils import AttentionMaskInterface
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     AttentionInterface.register(ATTENTION, _attention)
     AttentionMaskInterface.register(ATTENTION, _mask)
     config = AutoConfig.from_pretrained(checkpoint)

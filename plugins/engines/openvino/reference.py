@@ -12,7 +12,9 @@ def parent_logits(checkpoint: Path, windows: Sequence[Sequence[int]]) -> Iterato
     """Logits [len(window), vocab] float32 for each window of token ids; the model is loaded when the first one is asked for."""
     import torch
     from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
