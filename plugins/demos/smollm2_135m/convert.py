@@ -7,6 +7,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 
 LAYERS = Path(__file__).parent / "draft" / "layers.safetensors"
+HEAD_IDS = "head_token_ids"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json")
 
 
@@ -38,12 +39,14 @@ def write_draft(target: Path, folder: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     trained = load_file(LAYERS)
+    head_ids = trained.pop(HEAD_IDS)
     with safe_open(target / "model.safetensors", "pt") as weights:
         embedding = weights.get_tensor("model.embed_tokens.weight")
     save_file({"model.embed_tokens.weight": embedding, **trained}, folder / "model.safetensors", metadata={"format": "pt"})
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     config["num_hidden_layers"] = len({name.split(".")[2] for name in trained if name.startswith("model.layers.")})
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / f"{HEAD_IDS}.json").write_text(json.dumps(head_ids.tolist()) + "\n", encoding="utf-8")
     for name in TOKENIZER_FILES:
         if (target / name).is_file():
             shutil.copyfile(target / name, folder / name)

@@ -20,6 +20,7 @@ from builder.api import (
     TandemError,
 )
 from plugins.engines.openvino.check import KV_CACHE, check
+from plugins.engines.openvino.head import read_head_ids, write_head_ids
 from plugins.engines.openvino.memory import engine_memory
 from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, EngineRecord
 from plugins.engines.openvino.tokenizer import copy_tokenizer, tokenizer_digest
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "2"
+EXPORTER_VERSION = "3"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 
@@ -67,15 +68,19 @@ class OpenVinoEngine:
         from plugins.engines.openvino.export import export
         from plugins.engines.openvino.weights import compress, save
 
+        record = describe(request, self.versions())
+        head_ids = read_head_ids(request.checkpoint, record.vocab_size) if request.role == "draft" else None
         progress("export", 0.0)
-        model = export(request.checkpoint)
+        model = export(request.checkpoint, head_ids)
         progress(f"compress weights: {request.weights}", 0.4)
         model = compress(model, request.weights, request.options)
         progress("write model", 0.8)
         destination.mkdir(parents=True, exist_ok=True)
         save(model, destination / MODEL_FILE)
         copy_tokenizer(request.checkpoint, destination / TOKENIZER_FOLDER)
-        describe(request, self.versions()).write(destination)
+        if head_ids is not None:
+            write_head_ids(head_ids, destination)
+        record.write(destination)
         progress("done", 1.0)
 
     def record(self, engine_dir: Path) -> Mapping[str, Any]:

@@ -8,17 +8,21 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from plugins.engines.openvino.head import shorten_head
+
 ATTENTION = "tandem_paged"
 INPUTS = ("input_ids", "attention_mask", "position_ids", "beam_idx")
 _TRACED_PAST_TOKENS = 3
 _TRACED_NEW_TOKENS = 2
 
 
-def export(checkpoint: Path) -> Any:
-    """Stateful OpenVINO model in float32. Whatever torch, transformers and OpenVINO raise is passed on."""
+def export(checkpoint: Path, head_ids: list[int] | None = None) -> Any:
+    """Stateful OpenVINO model in float32, its output layer cut to `head_ids`. What torch, transformers and OpenVINO raise is passed on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing warns of every shape that becomes a constant; logits are compared instead
         hf_model = _load(checkpoint)
+        if head_ids is not None:
+            shorten_head(hf_model, head_ids)
         model = _trace(hf_model)
     _make_stateful(model, hf_model.config)
     return model

@@ -3,6 +3,7 @@
 A paged model can be neither saved as IR and read back nor exported as a blob (OpenVINO 2026.4), so this is done at every load.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ SAMPLED_ROWS = "sampled_tokens_indices"
 """Input [rows] int64: the fed tokens whose logits are wanted."""
 
 
-def compile_paged(model_file: Path, kv_cache: str, threads: int | None) -> Any:
-    """Compiled model whose cache blocks are inputs and whose logits are those of the sampled rows."""
+def compile_paged(model_file: Path, kv_cache: str, threads: int | None, copies: int) -> list[Any]:
+    """Compiled models, all alike, whose cache blocks are inputs and whose logits are those of the sampled rows."""
     import openvino as ov
     from openvino._offline_transformations import paged_attention_transformation
 
@@ -19,18 +20,21 @@ def compile_paged(model_file: Path, kv_cache: str, threads: int | None) -> Any:
     model = core.read_model(model_file)
     paged_attention_transformation(model)
     _gather_rows(model)
-    return core.compile_model(model, "CPU", _properties(kv_cache, threads))
+    return [core.compile_model(model, "CPU", _properties(kv_cache, threads)) for _ in range(copies)]
 
 
 def _properties(kv_cache: str, threads: int | None) -> dict[str, Any]:
-    """Compile options. Keys quantized by channel would depend on how tokens are grouped into passes; by token they do not."""
-    properties: dict[str, Any] = {
+    """Compile options. Keys quantized by channel would depend on how tokens are grouped into passes; by token they do not.
+
+    The number of threads is always said: left to OpenVINO, several compiled models get in each other's way.
+    """
+    return {
         "KV_CACHE_PRECISION": kv_cache,
         "KEY_CACHE_QUANT_MODE": "BY_TOKEN",
         "INFERENCE_PRECISION_HINT": "f32",
         "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads or len(os.sched_getaffinity(0)),
     }
-    return properties if threads is None else properties | {"INFERENCE_NUM_THREADS": threads}
 
 
 def _gather_rows(model: Any) -> None:

@@ -68,3 +68,9 @@ def build_tiny(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) 
         return built[key]
 
     return build
+
+
+@pytest.fixture(scope="session")
+def make_request() -> Callable[..., EngineRequest]:
+    """Makes requests of engines."""
+    return engine_request

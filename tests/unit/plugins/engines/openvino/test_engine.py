@@ -82,7 +82,9 @@ def test_cache_size_is_bounded_by_memory_and_holds_one_sequence_at_least(build_t
 def test_bytes_per_token_are_those_of_the_real_cache(build_tiny: BuildTiny) -> None:
     for changes in ({}, {"kv_cache": "fp32"}):
         engine = Engine.load(build_tiny(**changes), threads=1, max_cached_tokens=512)
-        assert sum(c.nbytes for c in engine._runner._caches) == 512 * engine.record.kv_bytes_per_token
+        assert sum(c.nbytes for c in engine._runner._caches) == (512 + 32) * engine.record.kv_bytes_per_token, (
+            "the pool and one scratch block"
+        )
 
 
 def test_same_request_builds_the_same_bytes(build_tiny: BuildTiny, tiny_checkpoint: Path, tmp_path: Path) -> None:

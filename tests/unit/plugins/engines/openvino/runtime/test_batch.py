@@ -1,12 +1,12 @@
 """Layout of a pass: sequences side by side, padded, with the blocks that each one touches."""
 
-from plugins.engines.openvino.runtime.runner import Batch, Feed
+from plugins.engines.openvino.runtime.batch import Batch, Feed
 
 
 def test_sequences_lie_side_by_side_and_a_single_token_is_padded() -> None:
-    batch = Batch()
-    batch.add(Feed([7], 31, [4, 9, 2], 0), 2, 32)
-    batch.add(Feed([1, 2, 3], 0, [5], 2), 2, 32)
+    batch = Batch(32, scratch=99)
+    batch.add(Feed([7], 31, [4, 9, 2], 0), 2)
+    batch.add(Feed([1, 2, 3], 0, [5], 2), 2)
     assert batch.ids == [7, 7, 1, 2, 3]
     assert batch.positions == [31, 32, 0, 1, 2]
     assert batch.past == [31, 0]
@@ -16,7 +16,15 @@ def test_sequences_lie_side_by_side_and_a_single_token_is_padded() -> None:
     assert batch.longest_tokens == 33
 
 
+def test_padding_beyond_the_sequences_own_blocks_goes_to_the_scratch_block() -> None:
+    batch = Batch(32, scratch=99)
+    batch.add(Feed([7], 31, [4], 0), 4)
+    assert batch.ids == [7, 7, 7, 7]
+    assert (batch.table, batch.table_begins) == ([4, 99], [0, 2])
+    assert batch.rows == [0]
+
+
 def test_chunk_of_a_prompt_wants_no_row() -> None:
-    batch = Batch()
-    batch.add(Feed([1, 2, 3], 0, [5], 3), 2, 32)
+    batch = Batch(32, scratch=99)
+    batch.add(Feed([1, 2, 3], 0, [5], 3), 2)
     assert batch.rows == []
