@@ -91,6 +91,7 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=64)
     parser.add_argument("--new-tokens", type=int, default=160)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--invented", type=float, default=0.8, help="share of texts in prompts that are invented, not the target's own")
     parser.add_argument("--seed", type=int, default=11)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -101,7 +102,7 @@ def main() -> None:
 
     def start(slot: int) -> dict:
         while True:
-            text = training_prompt(rng, passages)
+            text = training_prompt(rng, passages, args.invented)
             chat = tokenizer.apply_chat_template([{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True)
             prompt = tokenizer(chat, add_special_tokens=False)["input_ids"]
             if len(prompt) < BLOCKS_PER_SEQUENCE * BLOCK_TOKENS - args.new_tokens - 8:

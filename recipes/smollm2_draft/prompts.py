@@ -3,6 +3,8 @@
 import random
 from collections.abc import Sequence
 
+from passages import passage, question
+
 TOPICS = (
     "photosynthesis;gravity;inflation;the water cycle;vaccines;black holes;electric cars;recycling;the French Revolution;sleep;"
     "volcanoes;the stock market;machine learning;healthy breakfasts;public libraries;bees;glaciers;the printing press;solar panels;"
@@ -98,16 +100,30 @@ WITH_TEXT = (
     "Write a title for this text:\n\n{p}",
     "Which facts are mentioned in this text? List them.\n\n{p}",
     "Answer in one sentence: what is this text about?\n\n{p}",
+    "Give a short summary of this message:\n\n{p}",
+    "Summarise this for a busy reader:\n\n{p}",
+    "Which questions does this text answer? List them.\n\n{p}",
+    "List every person and place in this text, one on each line:\n\n{p}",
+    "Rewrite this text in the present tense:\n\n{p}",
+    "Rewrite this text in the first person:\n\n{p}",
+    "Rewrite this text as a friendly message:\n\n{p}",
+    "Write out this text without mistakes:\n\n{p}",
+    "Extract the date, the place and the price from this text:\n\n{p}",
+    "Turn this text into a list of short points:\n\n{p}",
+    "Repeat this text and replace all names by initials:\n\n{p}",
 )
 
 
-def training_prompt(rng: random.Random, passages: Sequence[str]) -> str:
-    """One prompt; `passages` (texts that the target wrote earlier) serve the kinds that need a text."""
+def training_prompt(rng: random.Random, passages: Sequence[str], invented: float = 0.0) -> str:
+    """One prompt. Kinds that need a text take an invented one with probability `invented`, else one of `passages`, the target's own texts."""
     kind = rng.random()
-    if kind < 0.28 and passages:
-        return rng.choice(WITH_TEXT).format(p=rng.choice(passages))
-    if kind < 0.48:
+    if kind < 0.15 * invented:
+        return question(rng)
+    if kind < 0.28 + 0.3 * invented and (passages or invented):
+        text = passage(rng) if rng.random() < invented or not passages else rng.choice(passages)
+        return rng.choice(WITH_TEXT).format(p=text)
+    if kind < 0.48 + 0.25 * invented:
         return rng.choice(CODE).format(l=rng.choice(LANGUAGES), c=rng.choice(TASKS))
-    if kind < 0.58:
+    if kind < 0.58 + 0.22 * invented:
         return rng.choice(CHAT).format(t=rng.choice(TOPICS))
     return rng.choice(ASK).format(t=rng.choice(TOPICS))
