@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 CHUNK_BYTES = 1 << 22
@@ -10,7 +11,8 @@ FILES = ("*.json", "*.safetensors", "*.jinja", "*.model", "*.txt")
 
 
 def digest_folder(folder: Path, cache_file: Path | None = None) -> str:
-    """SHA-256 over names and contents of the files that shape an engine. The cache only spares reading unchanged files again."""
+    """SHA-256 over names and contents of the files that shape an engine. The cache only spares reading unchanged files again;
+    one that cannot be read or written is done without."""
     cache = _read_cache(cache_file)
     entries = {}
     for file in sorted({f for pattern in FILES for f in folder.glob(pattern) if f.is_file()}):
@@ -41,7 +43,8 @@ def _read_cache(file: Path | None) -> dict[str, str]:
 
 
 def _write_cache(file: Path, cache: dict[str, str]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(cache, indent=0, sort_keys=True), encoding="utf-8")
-    partial.replace(file)
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(cache, indent=0, sort_keys=True), encoding="utf-8")
+        partial.replace(file)

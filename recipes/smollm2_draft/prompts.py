@@ -115,7 +115,7 @@ WITH_TEXT = (
 
 
 def training_prompt(rng: random.Random, passages: Sequence[str], invented: float = 0.0) -> str:
-    """One prompt. Kinds that need a text take an invented one with probability `invented`, else one of `passages`, the target's own texts."""
+    """One prompt. A text inside it is invented with probability `invented`, else one of `passages`, the target's own earlier answers."""
     kind = rng.random()
     if kind < 0.15 * invented:
         return question(rng)
