@@ -53,10 +53,11 @@ class ModelShape:
 
 @dataclass(frozen=True)
 class EngineMemory:
-    """Memory of one engine on its device: weights, and keys and values of all layers for one token."""
+    """Memory of one engine on its device: weights, keys and values of all layers for one token, and what the lane takes besides."""
 
     weights_bytes: int
     kv_bytes_per_token: int
+    other_bytes: int = 0
 
 
 @dataclass(frozen=True)

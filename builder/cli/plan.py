@@ -50,10 +50,11 @@ def _show(session: Session) -> None:
     for name in ("validate", "report"):
         stages.add_row(name, "runs", "always measured anew")
     show_table(stages)
-    memory = Table("engine", "weights", "KV per token", "pool", "together", title="memory", title_justify="left")
+    memory = Table("engine", "weights", "other", "KV per token", "pool", "together", title="memory", title_justify="left")
     for m in plan.memory:
         pool = f"{m.pool_tokens} tokens, {m.pool_bytes / 1e6:.0f} MB"
-        memory.add_row(m.role, f"{m.weights_bytes / 1e6:.0f} MB", f"{m.kv_bytes_per_token} bytes", pool, f"{m.total_bytes / 1e6:.0f} MB")
+        weights, other, total = (f"{n / 1e6:.0f} MB" for n in (m.weights_bytes, m.other_bytes, m.total_bytes))
+        memory.add_row(m.role, weights, other, f"{m.kv_bytes_per_token} bytes", pool, total)
     show_table(memory)
     _show_speed(plan.speed or {})
     _show_settings(plan.pair.spec.model_dump(mode="json"), session)

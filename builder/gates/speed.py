@@ -1,4 +1,9 @@
-"""Speed: the same prompts by the target alone and with speculation, interleaved on the same server."""
+"""Speed: the same prompts by the target alone and with speculation, interleaved on the same server.
+
+Prompts repeat, so with block reuse both sides find a prompt's blocks in the cache from the second run on: the medians compare the
+decoding of answers, as for prompts with a known prefix. A prompt that is new to both models costs the speculative side its draft's
+prefill once.
+"""
 
 import math
 from collections.abc import Sequence

@@ -16,6 +16,7 @@ class PoolMemory:
     weights_bytes: int
     kv_bytes_per_token: int
     pool_tokens: int
+    other_bytes: int = 0
 
     @property
     def pool_bytes(self) -> int:
@@ -23,7 +24,7 @@ class PoolMemory:
 
     @property
     def total_bytes(self) -> int:
-        return self.weights_bytes + self.pool_bytes
+        return self.weights_bytes + self.pool_bytes + self.other_bytes
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "pool_bytes": self.pool_bytes, "total_bytes": self.total_bytes}
@@ -41,4 +42,4 @@ def memory_of(engine: Engine, request: EngineRequest, checkpoint: Checkpoint, to
     """Memory of one engine with a pool of `tokens`."""
     shape = ModelShape(checkpoint.parameters, checkpoint.layers, checkpoint.kv_heads, checkpoint.head_dim)
     memory = engine.memory(request, shape)
-    return PoolMemory(request.role, memory.weights_bytes, memory.kv_bytes_per_token, tokens)
+    return PoolMemory(request.role, memory.weights_bytes, memory.kv_bytes_per_token, tokens, memory.other_bytes)

@@ -12,26 +12,11 @@ from plugins.engines.openvino.record import MODEL_FILE, EngineRecord
 from plugins.engines.openvino.runtime.batch import Batch, Feed
 from plugins.engines.openvino.runtime.graph import compile_paged
 from plugins.engines.openvino.runtime.program import Program
+from plugins.engines.openvino.widths import pinned_widths
 
-__all__ = ["Feed", "Runner", "pinned_widths"]
-
-PINNED_LIMIT_BYTES = 1 << 30
-"""Above this size of the weights a model is compiled once: each copy holds its own weights in the kernels' layout."""
+__all__ = ["Feed", "Runner"]
 
 _ALIGNMENT_BYTES = 64
-
-
-def pinned_widths(record: EngineRecord, weights_bytes: int) -> tuple[int, ...]:
-    """Row counts that get a compiled model of their own.
-
-    When the number of rows changes from one pass to the next OpenVINO (2026.4, CPU) prepares every operation again, which costs about half
-    a decode step of a small model. A pass over one sequence is padded to the next of these widths and never pays it.
-    """
-    if weights_bytes > PINNED_LIMIT_BYTES:
-        return ()
-    if record.role == "draft":
-        return (2, 4, 8)
-    return tuple(sorted({2} | ({4, record.max_draft_tokens + 1} if record.max_draft_tokens else set())))
 
 
 class Runner:
@@ -45,7 +30,7 @@ class Runner:
         self.min_rows = 2 if record.exact else 1
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
         weights = (engine_dir / MODEL_FILE).with_suffix(".bin")
-        widths = pinned_widths(record, weights.stat().st_size)
+        widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size)
         compiled = compile_paged(engine_dir / MODEL_FILE, record.kv_cache, threads, 1 + len(widths))
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))
