@@ -1,7 +1,8 @@
 """Every gate, one after another, against a running server."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from builder.api import Progress, TandemError
 from builder.gates import acceptance, accuracy, lossless, speed
@@ -57,17 +58,20 @@ def validate(
     Acceptance is counted on the speculative answers of the lossless gate's prompts: a prompt's counters do not depend on time.
     """
     report = progress or _silent
+    began = time.monotonic()
     runs, why = _pair_runs(client, spread_over_kinds(prompts, settings.lossless_prompts), settings, report)
-    results: list[GateResult] = []
-    if settings.lossless is not None:
-        results.append(_guarded(lossless.NAME, lambda: _lossless(client, runs, why, settings)))
-    if settings.accuracy is not None:
-        results.append(_guarded(accuracy.NAME, lambda: _accuracy(client, text, parent_logits, settings, report)))
-    if settings.speed is not None:
-        results.append(_guarded(speed.NAME, lambda: _speed(client, prompts, settings, report)))
-    if settings.acceptance is not None:
-        results.append(_guarded(acceptance.NAME, lambda: _acceptance(runs, why, settings)))
-    return combine(results, settings.asked)
+    gates: dict[str, Callable[[], GateResult]] = {
+        lossless.NAME: lambda: _lossless(client, runs, why, settings),
+        accuracy.NAME: lambda: _accuracy(client, text, parent_logits, settings, report),
+        speed.NAME: lambda: _speed(client, prompts, settings, report),
+        acceptance.NAME: lambda: _acceptance(runs, why, settings),
+    }
+    results, durations_s = [], {}
+    for name in settings.asked:
+        results.append(_guarded(name, gates[name]))
+        durations_s[name] = time.monotonic() - began
+        began = time.monotonic()
+    return replace(combine(results, settings.asked), durations_s=durations_s)
 
 
 def _silent(_what: str, _share: float | None) -> None:

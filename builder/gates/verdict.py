@@ -1,7 +1,7 @@
 """All gates together. A gate that was asked for and has no result has failed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from builder.gates.result import GateResult, not_evaluated
@@ -11,9 +11,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """The results in the order in which gates were asked for."""
+    """The results in the order in which gates were asked for, and the seconds that each took."""
 
     gates: tuple[GateResult, ...]
+    durations_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

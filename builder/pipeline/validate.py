@@ -86,7 +86,7 @@ def validate_and_report(session: Session, *, tritonserver: Path | None, progress
         verdict.gates,
         versions=versions,
         machine=machine_facts(),
-        durations_s={**durations_s, "start server": started - began, "gates": finished - started},
+        durations_s={**durations_s, "start server": started - began, "gates": finished - started, **verdict.durations_s},
         plan=session.plan.as_dict(),
         commands=(f"tandem run {_shown(session)}", f"tandem validate {_shown(session)}"),
     )
