@@ -24,6 +24,7 @@ from torch.nn import functional
 from transformers import AutoModelForCausalLM
 
 HELD_OUT = 60
+REPORT_S = 240
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,66 @@ def save(draft: torch.nn.Module, head_ids: torch.Tensor, out: Path, report: dict
     out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Data:
+    """Samples to train on, answers to measure on, and the rows of the head that the draft keeps."""
+
+    training: list[Sample]
+    held_out: list[Sample]
+    head: torch.Tensor
+    head_ids: torch.Tensor
+
+    @property
+    def answer_tokens(self) -> int:
+        return sum(len(s.ids) - s.begin for s in self.training)
+
+
+def prepare(texts: list[Path], head: torch.Tensor, kept_ids: int) -> Data:
+    """Read the texts; the last greedy answers are held out, with every sample that has one of their prompts."""
+    samples = [s for text in texts for s in read_samples(text, head.shape[1])]
+    held_out = [s for s in samples if s.greedy][-HELD_OUT:]
+    prompts = {tuple(s.ids[: s.begin]) for s in held_out}
+    training = [s for s in samples if tuple(s.ids[: s.begin]) not in prompts]
+    head_ids = frequent_ids(samples, kept_ids, [0, 1, 2])
+    return Data(training, held_out, head[head_ids.long()], head_ids)
+
+
+def train(draft: torch.nn.Module, data: Data, args: argparse.Namespace, history: list[dict]) -> None:
+    """Train for `args.minutes`, with a learning rate that falls along a cosine; measure and save every few minutes and at the end."""
+    weights = [p for p in draft.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(weights, lr=args.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    rng = random.Random(args.seed)
+    began, last_report_s, step, tokens = time.monotonic(), 0.0, 0, 0
+    epoch: list[list[Sample]] = []
+
+    def report() -> None:
+        rate = acceptance(draft, data.held_out, data.head, data.head_ids)
+        history.append({"minutes": round((time.monotonic() - began) / 60, 1), "tokens": tokens, "acceptance": round(rate, 4)})
+        print(f"step {step} {history[-1]}", flush=True)
+        about = {"seed": args.seed, "layers": args.layers, "answer_tokens": data.answer_tokens, "history": history}
+        save(draft, data.head_ids, args.out, about)
+
+    draft.train()
+    while (passed := (time.monotonic() - began) / (args.minutes * 60 + 1e-9)) < 1:
+        epoch = epoch or batches(data.training, args.tokens, rng)
+        batch = epoch.pop()
+        for group in optimizer.param_groups:
+            group["lr"] = args.learning_rate * min(1, (step + 1) / 50) * (0.02 + 0.98 * (0.5 + 0.5 * math.cos(math.pi * passed)))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = loss_of(draft, batch, data.head, args.argmax_share)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        step += 1
+        tokens += sum(len(s.ids) - s.begin for s in batch)
+        if time.monotonic() - last_report_s > REPORT_S:
+            report()
+            last_report_s = time.monotonic()
+    report()
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", type=Path)
     parser.add_argument("out", type=Path)
@@ -149,65 +209,23 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start-from", type=Path, help="continue from the layers of an earlier run")
-    args = parser.parse_args()
-    history: list[dict] = []
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    rng = random.Random(args.seed)
-
     target = AutoModelForCausalLM.from_pretrained(args.target, dtype=torch.bfloat16).eval()
     draft = make_draft(target, [int(i) for i in args.layers.split(",")])
+    history: list[dict] = []
     if args.start_from:
         draft.load_state_dict({k: v.float() for k, v in load_file(args.start_from).items() if k.startswith("model.")}, strict=False)
         history = json.loads(args.start_from.with_suffix(".json").read_text())["history"]
-    head = target.lm_head.weight.detach().clone()
+    data = prepare(args.text, target.lm_head.weight.detach().clone(), args.head_ids)
     del target
-    samples = [s for text in args.text for s in read_samples(text, head.shape[1])]
-    greedy = [s for s in samples if s.greedy]
-    held_out = greedy[-HELD_OUT:]
-    kept_out = {id(s) for s in held_out}
-    training = [s for s in samples if id(s) not in kept_out]
-    head_ids = frequent_ids(samples, args.head_ids, [0, 1, 2])
-    kept_head = head[head_ids.long()]
-    size = sum(len(s.ids) - s.begin for s in training)
-    print(f"{len(training)} samples, {size} answer tokens, head of {len(head_ids)} ids", flush=True)
-
-    trained = [p for p in draft.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    began, last_report, step, tokens = time.monotonic(), 0.0, 0, 0
-    epoch: list[list[Sample]] = []
-    draft.train()
-    while True:
-        passed = (time.monotonic() - began) / (args.minutes * 60 + 1e-9)
-        if passed >= 1:
-            break
-        if not epoch:
-            epoch = batches(training, args.tokens, rng)
-        batch = epoch.pop()
-        for group in optimizer.param_groups:
-            group["lr"] = args.learning_rate * min(1, (step + 1) / 50) * (0.02 + 0.98 * (0.5 + 0.5 * math.cos(math.pi * passed)))
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = loss_of(draft, batch, kept_head, args.argmax_share)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step += 1
-        tokens += sum(len(s.ids) - s.begin for s in batch)
-        if time.monotonic() - last_report > 240:
-            last_report = time.monotonic()
-            history.append(
-                {
-                    "minutes": round((last_report - began) / 60, 1),
-                    "tokens": tokens,
-                    "acceptance": acceptance(draft, held_out, kept_head, head_ids),
-                }
-            )
-            print(f"step {step} loss {loss.item():.3f} {history[-1]}", flush=True)
-            save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
-    history.append({"minutes": args.minutes, "tokens": tokens, "acceptance": acceptance(draft, held_out, kept_head, head_ids)})
-    print(history[-1], flush=True)
-    save(draft, head_ids, args.out, {"seed": args.seed, "layers": args.layers, "answer_tokens": size, "history": history})
+    print(f"{len(data.training)} samples, {data.answer_tokens} answer tokens, head of {len(data.head_ids)} ids", flush=True)
+    train(draft, data, args, history)
 
 
 if __name__ == "__main__":
