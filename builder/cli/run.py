@@ -25,10 +25,12 @@ def command(options: dict[str, bool], config: Path, build_root: Path, as_json: b
     """
     from builder.pipeline import run
     from builder.pipeline.validate import validate_and_report
+    from builder.serving.installation import require_server
 
     began = time.monotonic()
     session = Session.open(config, build_root)
     session.require_ok()
+    require_server(tritonserver)
     session.workspace.root.mkdir(parents=True, exist_ok=True)
     with session.workspace.locked(), StageDisplay(session, quiet=options["quiet"]) as display:
         session.workspace.write_json("plan.json", session.plan.as_dict())

@@ -50,6 +50,17 @@ def find_installation(given: Path | None = None, system_root: Path = SYSTEM_ROOT
     return Installation(executable, own, tuple(sorted(python.glob("*"))), (), from_wheel=False)
 
 
+def require_server(given: Path | None = None) -> Installation:
+    """The installation that would be started, with what its Python models need; asked before hours of building.
+
+    Raises MissingError SERVER-NOT-FOUND, SERVER-INCOMPLETE or SERVER-LIBPYTHON.
+    """
+    installation = find_installation(given)
+    if installation.from_wheel:
+        check_shared_libpython()
+    return installation
+
+
 def _search(system_root: Path) -> Path | None:
     on_path = shutil.which("tritonserver")
     candidates = [Path(on_path)] if on_path else []
@@ -85,7 +96,7 @@ def _wheel_installation(executable: Path, wheel: Path) -> Installation:
 def shared_libpython(library_dir: str | None = None, name: str | None = None) -> Path:
     """Where the shared library of this very Python should be (the stub links to it by name)."""
     folder = library_dir if library_dir is not None else sysconfig.get_config_var("LIBDIR") or ""
-    file = name if name is not None else sysconfig.get_config_var("LDLIBRARY") or ""
+    file = name if name is not None else sysconfig.get_config_var("INSTSONAME") or sysconfig.get_config_var("LDLIBRARY") or ""
     return Path(folder) / file
 
 

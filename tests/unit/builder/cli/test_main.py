@@ -79,3 +79,10 @@ def test_build_without_packages_says_what_to_install(write_checkpoint: Write, tm
 def test_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Tandem pair file"
+
+
+def test_run_asks_for_the_server_before_it_builds(write_checkpoint: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = pair_file(write_checkpoint, tmp_path)
+    assert main(["run", str(file), "--build-root", str(tmp_path / "build"), "--tritonserver", str(tmp_path / "none")]) == 3
+    assert "[SERVER-NOT-FOUND]" in capsys.readouterr().err
+    assert not (tmp_path / "build" / "demo").exists()
