@@ -29,6 +29,9 @@ VERBS = {
 }
 
 
+OWN_PACKAGES = ("builder", "plugins", "triton_repo")
+
+
 class Verbs(click.Group):
     """Group whose commands are imported one by one, so that `--help` stays instant."""
 
@@ -63,35 +66,45 @@ def tandem(context: click.Context, verbose: bool, quiet: bool) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
-    verbose = "-v" in (arguments or sys.argv[1:]) or "--verbose" in (arguments or sys.argv[1:])
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         result = tandem.main(arguments, prog_name="tandem", standalone_mode=False)
-        return result if isinstance(result, int) else ExitCode.DONE
     except click.exceptions.Exit as error:
         return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.REFUSED
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; finished stages are kept", err=True)
         return ExitCode.INTERRUPTED
-    except TandemError as error:
-        if verbose:
-            traceback.print_exc()
-        show_error(error)
-        return error.exit_code
-    except BrokenPipeError:
+    except Exception as error:  # noqa: BLE001 - what is not ours is raised again
+        return _show(error, verbose=bool({"-v", "--verbose"} & set(given)))
+    return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _show(error: Exception, *, verbose: bool) -> int:
+    """Show an error that a person can act on and return its exit code; raise every other."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return ExitCode.REFUSED
+    if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        show_error(
-            MissingError(
-                "DISK-FULL", f"no space left: {error}", found="disk full", needed="free space", fix="free some space and run again"
-            )
-        )
-        return ExitCode.MISSING
+    known = error if isinstance(error, TandemError) else _as_missing(error)
+    if known is None:
+        raise error
+    if verbose:
+        traceback.print_exception(error)
+    show_error(known)
+    return known.exit_code
+
+
+def _as_missing(error: Exception) -> MissingError | None:
+    """A full disk and a package that is not installed, as what they are."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message = f"no space left: {error}"
+        return MissingError("DISK-FULL", message, found="disk full", needed="free space", fix="free some space and run again")
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] not in OWN_PACKAGES:
+        message, fix = f"this verb needs the package {error.name}", "pip install 'trt-tandem[openvino,serve]'"
+        return MissingError("PACKAGE-MISSING", message, found="not installed", needed=str(error.name), fix=fix)
+    return None
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:

@@ -86,3 +86,11 @@ def test_run_asks_for_the_server_before_it_builds(write_checkpoint: Write, tmp_p
     assert main(["run", str(file), "--build-root", str(tmp_path / "build"), "--tritonserver", str(tmp_path / "none")]) == 3
     assert "[SERVER-NOT-FOUND]" in capsys.readouterr().err
     assert not (tmp_path / "build" / "demo").exists()
+
+
+def test_verbs_without_their_packages_say_what_to_install() -> None:
+    script = "import sys\nsys.modules['numpy'] = None\nfrom builder.cli.main import main\nsys.exit(main(['generate', 'hello']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "[PACKAGE-MISSING] this verb needs the package numpy" in done.stderr
+    assert "Traceback" not in done.stderr
