@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from builder.errors import ExitCode, Finding, FindingsError, GateError, MissingError, RefusedError, Severity, StageError, TandemError
+from builder.errors import ExitCode, Finding, FindingsError, MissingError, RefusedError, Severity, StageError, TandemError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +120,6 @@ __all__ = [
     "ExitCode",
     "Finding",
     "FindingsError",
-    "GateError",
     "MissingError",
     "ModelShape",
     "Progress",

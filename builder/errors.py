@@ -3,10 +3,9 @@
     TandemError                 base: a stable code, what was found, what is needed, a way out
     ├── RefusedError     (2)    the pair, the configuration or the command line cannot work as asked
     ├── MissingError     (3)    something needed is not here: package, server, disk, GPU
-    ├── StageError       (4)    a stage failed while running
-    └── GateError        (1)    a gate failed; the report says which, with numbers
+    └── StageError       (4)    a stage failed while running
 
-Exit code 0 is success, 130 an interruption.
+Exit code 0 is success, 1 a verdict that is not a pass, 130 an interruption.
 """
 
 from dataclasses import dataclass
@@ -100,17 +99,10 @@ class StageError(TandemError):
         self.last_lines = last_lines
 
 
-class GateError(TandemError):
-    """A gate failed."""
-
-    exit_code = ExitCode.GATE_FAILED
-
-
 __all__ = [
     "ExitCode",
     "Finding",
     "FindingsError",
-    "GateError",
     "MissingError",
     "RefusedError",
     "Severity",

@@ -30,12 +30,12 @@ class Checkpoint:
         return sum(t.elements for t in self.tensors)
 
     @property
-    def stored_bytes(self) -> int:
-        return sum(t.size_bytes for t in self.tensors)
-
-    def kv_bytes_per_token(self, bytes_per_value: float) -> float:
-        """Keys and values of every layer for one token."""
-        return 2 * self.layers * self.kv_heads * self.head_dim * bytes_per_value
+    def has_chat_template(self) -> bool:
+        """Whether its tokenizer can turn a message into a prompt."""
+        if (self.path / "chat_template.jinja").is_file() or (self.path / "chat_template.json").is_file():
+            return True
+        file = self.path / "tokenizer_config.json"
+        return file.is_file() and '"chat_template"' in file.read_text(encoding="utf-8")
 
 
 def read_checkpoint(path: Path, field: str) -> Checkpoint:
@@ -51,9 +51,10 @@ def read_checkpoint(path: Path, field: str) -> Checkpoint:
         )
     config = _read_config(path, field)
     tensors = _read_tensors(path, field)
-    if not any((path / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
-        raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", "copy the tokenizer files of the model into the folder")
-    text = config.get("text_config", config)
+    if not (path / "tokenizer.json").is_file():
+        fix = "copy it from the model, or save the tokenizer with transformers, which writes it"
+        raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", fix)
+    text = config.get("text_config") or config
     heads = _number(text, path, field, "num_attention_heads", "n_head")
     return Checkpoint(
         path=path,
@@ -100,7 +101,7 @@ def _read_tensors(path: Path, field: str) -> tuple[Tensor, ...]:
 def _weight_files(path: Path, field: str) -> list[Path]:
     index = path / "model.safetensors.index.json"
     if index.is_file():
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        names = _shards(index, field)
         for name in names:
             if not (path / name).is_file():
                 raise _missing("CKPT-WEIGHTS", path, field, name, "fetch the missing shard")
@@ -109,6 +110,14 @@ def _weight_files(path: Path, field: str) -> list[Path]:
     if not files:
         raise _missing("CKPT-WEIGHTS", path, field, "*.safetensors", "save the model with safe_serialization")
     return files
+
+
+def _shards(index: Path, field: str) -> list[str]:
+    try:
+        return sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{field}: {index} is no index of shards: {error}"
+        raise RefusedError("CKPT-WEIGHTS", message, field=field, found=str(error), needed="weight_map", file=str(index)) from None
 
 
 def _missing(code: str, path: Path, field: str, needed: str, fix: str) -> RefusedError:

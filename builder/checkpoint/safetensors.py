@@ -31,6 +31,13 @@ class Tensor:
 
 def read_header(file: Path) -> tuple[Tensor, ...]:
     """Tensors of a file. Raises HeaderError when the header is broken or the file shorter than its tensors."""
+    try:
+        return _read(file)
+    except OSError as error:
+        raise HeaderError(f"cannot be read: {error}") from None
+
+
+def _read(file: Path) -> tuple[Tensor, ...]:
     size = file.stat().st_size
     with file.open("rb") as stream:
         prefix = stream.read(8)
@@ -42,7 +49,7 @@ def read_header(file: Path) -> tuple[Tensor, ...]:
         try:
             header = json.loads(stream.read(length))
             tensors = tuple(_tensor(name, entry) for name, entry in header.items() if name != "__metadata__")
-        except (UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        except (UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise HeaderError(f"header is not the format's JSON ({error})") from None
     stored = sum(t.size_bytes for t in tensors)
     if 8 + length + stored > size:

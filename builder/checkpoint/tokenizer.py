@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.errors import RefusedError
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -23,12 +25,15 @@ class VocabularyDifference:
 
 
 def read_vocabulary(checkpoint: Path) -> Vocabulary | None:
-    """Vocabulary of a folder's tokenizer.json; None when it has no such file or the file names no ids."""
+    """Vocabulary of a folder's tokenizer.json; None when the file names no ids. Raises RefusedError CKPT-TOKENIZER."""
     file = checkpoint / "tokenizer.json"
-    if not file.is_file():
-        return None
-    data = json.loads(file.read_text(encoding="utf-8"))
-    vocabulary = data.get("model", {}).get("vocab")
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        vocabulary = data["model"].get("vocab")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{file} is no tokenizer file: {error}"
+        fix = "fetch the file again"
+        raise RefusedError("CKPT-TOKENIZER", message, found=str(error), needed="a tokenizer file", fix=fix, file=str(file)) from None
     if isinstance(vocabulary, list):
         text_of = {index: str(entry[0]) for index, entry in enumerate(vocabulary)}
     elif isinstance(vocabulary, dict):

@@ -71,16 +71,20 @@ def main(arguments: list[str] | None = None) -> int:
         result = tandem.main(arguments, prog_name="tandem", standalone_mode=False)
     except click.exceptions.Exit as error:
         return error.exit_code
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # click's own way out when the reader of a pipe is gone
+            return ExitCode.DONE
+        raise
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; finished stages are kept", err=True)
         return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - what is not ours is raised again
+    except Exception as error:  # noqa: BLE001 - shown with its traceback
         return _show(error, verbose=bool({"-v", "--verbose"} & set(given)))
     return result if isinstance(result, int) else ExitCode.DONE
 
 
 def _show(error: Exception, *, verbose: bool) -> int:
-    """Show an error that a person can act on and return its exit code; raise every other."""
+    """Show an error and return its exit code: in words when a person can act on it, else with its traceback."""
     if isinstance(error, click.ClickException):
         error.show()
         return ExitCode.REFUSED
@@ -89,7 +93,8 @@ def _show(error: Exception, *, verbose: bool) -> int:
         return ExitCode.DONE
     known = error if isinstance(error, TandemError) else _as_missing(error)
     if known is None:
-        raise error
+        traceback.print_exception(error)
+        return ExitCode.STAGE_FAILED
     if verbose:
         traceback.print_exception(error)
     show_error(known)

@@ -55,7 +55,8 @@ def validate(
 ) -> Verdict:
     """Run the gates. An error in one fails that gate and lets the others run; only an interruption ends them all.
 
-    Acceptance is counted on the speculative answers of the lossless gate's prompts: a prompt's counters do not depend on time.
+    Acceptance is counted on the speculative answers of the lossless gate's prompts. With an adaptive draft length the counters depend on
+    measured costs too: the rule drafts less on a machine where it pays less.
     """
     report = progress or _silent
     began = time.monotonic()
@@ -97,6 +98,8 @@ def _guarded(name: str, gate: Callable[[], GateResult]) -> GateResult:
         return gate()
     except TandemError as error:
         return not_evaluated(name, str(error))
+    except Exception as error:  # noqa: BLE001 - a gate that breaks has failed, and the others still run
+        return not_evaluated(name, f"{type(error).__name__}: {error}")
 
 
 def _lossless(client: Client, runs: Sequence[PairRun], why: str, settings: GateSettings) -> GateResult:

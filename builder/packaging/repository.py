@@ -1,5 +1,6 @@
 """Writes the whole model repository into an empty folder."""
 
+import errno
 import importlib.util
 import shutil
 from dataclasses import replace
@@ -31,7 +32,8 @@ def package(plan: PackagePlan, destination: Path) -> None:
     """Write the repository; the same plan and sources give the same bytes.
 
     Raises FindingsError `PKG-...` when the plan does not fit the engines, RefusedError `PKG-DESTINATION` when the folder is not empty,
-    MissingError when the sources of the served models or tritonclient are missing, StageError `PKG-WRITE` when writing fails.
+    MissingError when the sources of the served models or tritonclient are missing, StageError `PKG-WRITE` when writing fails; a full
+    disk stays the OSError that it is.
     """
     target, _ = check(plan)
     if destination.exists() and any(destination.iterdir()):
@@ -42,6 +44,8 @@ def package(plan: PackagePlan, destination: Path) -> None:
     try:
         _write(plan, bls, destination)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
         raise StageError("PKG-WRITE", f"the model repository cannot be written: {error}") from error
 
 

@@ -25,15 +25,11 @@ def planned_ports(session: Session) -> Ports:
 @contextmanager
 def serving(session: Session, *, ports: Ports | None, tritonserver: Path | None, progress: Progress) -> Iterator[RunningServer]:
     """A server on the session's repository; `ports` None takes free ones. Raises RefusedError, MissingError, StageError."""
-    repository = session.workspace.path("model_repository")
-    if not (repository / "tensorrt_llm_bls" / "config.pbtxt").is_file():
-        name = session.plan.pair.file.name
-        message = f"there is no model repository in {session.workspace.root}"
-        raise RefusedError("SERVE-NOT-BUILT", message, found="nothing", needed=str(repository), fix=f"tandem run {name}")
+    session.require_built()
     engine = registry.engine(session.plan.pair.spec.engine.kind)
     name = "validate" if ports is None else "serve"
     settings = ServerSettings(
-        repository=repository,
+        repository=session.workspace.path("model_repository"),
         run_dir=session.workspace.logs / name,
         ports=ports or free_ports(),
         needs=engine.server_needs(),

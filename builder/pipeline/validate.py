@@ -39,13 +39,13 @@ class Validation:
     markdown: Path
 
 
-def gate_settings(spec: PairSpec) -> GateSettings:
-    """The pair file's thresholds, as the gates take them."""
+def gate_settings(spec: PairSpec, *, chat: bool) -> GateSettings:
+    """The pair file's thresholds, as the gates take them; `chat` asks through the chat template."""
     gates = spec.gates
     speculative = spec.draft.method != "none"
     return GateSettings(
-        lossless_run=_run_settings(gates.lossless.tokens),
-        speed_run=_run_settings(gates.speed.tokens),
+        lossless_run=_run_settings(gates.lossless.tokens, chat),
+        speed_run=_run_settings(gates.speed.tokens, chat),
         lossless_prompts=gates.lossless.prompts,
         speed_prompts=gates.speed.prompts_per_kind * KINDS,
         accuracy_windows=gates.accuracy.text_tokens // gates.accuracy.window_tokens,
@@ -59,8 +59,8 @@ def gate_settings(spec: PairSpec) -> GateSettings:
     )
 
 
-def _run_settings(tokens: int) -> RunSettings:
-    return RunSettings(max_tokens=tokens, deadline_s=DEADLINE_S, chat=True, num_draft_tokens=None, lookup=None)
+def _run_settings(tokens: int, chat: bool) -> RunSettings:
+    return RunSettings(max_tokens=tokens, deadline_s=DEADLINE_S, chat=chat, num_draft_tokens=None, lookup=None)
 
 
 def validate_and_report(session: Session, *, tritonserver: Path | None, progress: Progress, durations_s: Mapping[str, float]) -> Validation:
@@ -75,7 +75,7 @@ def validate_and_report(session: Session, *, tritonserver: Path | None, progress
             load_prompts(),
             load_text(),
             lambda windows: engine.parent_logits(session.plan.pair.target_checkpoint, windows),
-            gate_settings(spec),
+            gate_settings(spec, chat=session.plan.target is not None and session.plan.target.has_chat_template),
             progress,
         )
         triton_version = server.version

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def main() -> int:
         request = registry.engine_request(job["request"])
         engine.build(request, Path(job["destination"]), lambda text, share: say(progress=text, share=share))
     except TandemError as error:
+        traceback.print_exc()
         say(error=error.finding.as_dict(), kind=type(error).__name__)
         return int(error.exit_code)
     return 0

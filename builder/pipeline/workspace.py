@@ -98,8 +98,11 @@ class Workspace:
         file = self.path(relative)
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f".{file.name}.{os.getpid()}")
-        partial.write_text(json.dumps(data, indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
-        partial.replace(file)
+        try:
+            partial.write_text(json.dumps(data, indent=2, sort_keys=True, default=str) + "\n", encoding="utf-8")
+            partial.replace(file)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _record_file(self, stage: PlannedStage) -> Path:
         return self.path(f"stages/{stage.name}.json")

@@ -49,6 +49,8 @@ def _lanes(pair: Pair) -> Iterator[Finding]:
             needed="tokens",
             fix="set speculation.acceptance: tokens",
         )
+    if pair.spec.engine.kind == "openvino":
+        yield from _without_effect(pair)
     if pair.spec.serve.topology == "single":
         yield _finding(
             pair,
@@ -59,6 +61,24 @@ def _lanes(pair: Pair) -> Iterator[Finding]:
             needed="orchestrated",
             fix="set serve.topology: orchestrated",
         )
+
+
+def _without_effect(pair: Pair) -> Iterator[Finding]:
+    """Settings of other lanes, which this one would silently ignore."""
+    spec = pair.spec
+    values = (
+        ("hardware.chip", spec.hardware.chip, "cpu"),
+        ("hardware.count", spec.hardware.count, 1),
+        ("target.tensor_parallel", spec.target.tensor_parallel, 1),
+        ("target.pipeline_parallel", spec.target.pipeline_parallel, 1),
+        ("draft.tensor_parallel", spec.draft.tensor_parallel, 1),
+        ("kv_cache.host_offload_bytes", spec.kv_cache.host_offload_bytes, 0),
+        ("engine.release", spec.engine.release, None),
+    )
+    for field, found, needed in values:
+        if found != needed:
+            message, fix = "this setting has no meaning on the openvino lane", f"set it to {needed} or leave it out"
+            yield _finding(pair, "PAIR-NO-EFFECT", field, message, found=str(found), needed=str(needed), fix=fix)
 
 
 def _vocabulary(pair: Pair, target: Checkpoint, draft: Checkpoint) -> Iterator[Finding]:

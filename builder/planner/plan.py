@@ -43,10 +43,6 @@ class Plan:
     def ok(self) -> bool:
         return not any(f.severity == "error" for f in self.findings)
 
-    @property
-    def pool_tokens(self) -> int:
-        return self.memory[0].pool_tokens
-
     def as_dict(self) -> dict[str, Any]:
         """The object that `tandem plan --json` prints, schema 1."""
         return {
@@ -61,15 +57,18 @@ class Plan:
         }
 
 
-def make_plan(pair: Pair, load_engine: Callable[[str], Engine], digest_cache: Path | None = None) -> Plan:
-    """Read both checkpoints, check the pair, decide the stages. Refusals become findings; all are returned at once."""
+def make_plan(pair: Pair, load_engine: Callable[[str], Engine], *, location: Path, digest_cache: Path | None = None) -> Plan:
+    """Read both checkpoints, check the pair, decide the stages. Refusals become findings; all are returned at once.
+
+    `location` is the folder that the deployment will lie in: the model repository names its engines by absolute path.
+    """
     findings: list[Finding] = []
     engine = _collect(findings, lambda: load_engine(pair.spec.engine.kind))
     target = _collect(findings, lambda: read_checkpoint(pair.target_checkpoint, "target.checkpoint"))
     draft_path = pair.draft_checkpoint
     draft = _collect(findings, lambda: read_checkpoint(draft_path, "draft.checkpoint")) if draft_path else None
     if target is not None and (draft is not None or draft_path is None):
-        findings += check_pair(pair, target, draft)
+        findings += _collect(findings, lambda: list(check_pair(pair, target, draft))) or []
     if engine is None or target is None:
         return Plan(pair, tuple(findings))
     models = [(_request(pair, "target"), target)] + ([(_request(pair, "draft"), draft)] if draft else [])
@@ -80,7 +79,7 @@ def make_plan(pair: Pair, load_engine: Callable[[str], Engine], digest_cache: Pa
     memory = tuple(memory_of(engine, request, checkpoint, pool_tokens(pair.spec)) for request, checkpoint in models)
     speed = predict(memory[0], memory[1] if draft else None)
     requests = tuple(request for request, _ in models)
-    stages = _stages(pair, engine, models, digest_cache)
+    stages = _stages(pair, engine, models, location, digest_cache)
     return Plan(pair, tuple(findings), target, draft, requests, memory, speed, stages)
 
 
@@ -113,7 +112,9 @@ def _request(pair: Pair, role: Role) -> EngineRequest:
     )
 
 
-def _stages(pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkpoint]], cache: Path | None) -> tuple[PlannedStage, ...]:
+def _stages(
+    pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkpoint]], location: Path, cache: Path | None
+) -> tuple[PlannedStage, ...]:
     stages: list[PlannedStage] = []
     for request, checkpoint in models:
         inputs = engine_inputs(request, digest_folder(checkpoint.path, cache), engine.versions())
@@ -121,7 +122,12 @@ def _stages(pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkp
     spec = pair.spec
     packaged: dict[str, Any] = {f"{s.name}": s.key for s in stages}
     packaged |= {part: getattr(spec, part).model_dump(mode="json") for part in ("speculation", "kv_cache", "limits")}
-    packaged |= {"lookup": spec.uses_lookup, "concurrency": spec.serve.max_concurrent_requests, "sources": _package_digest("triton_repo")}
+    packaged |= {
+        "location": str(location),
+        "lookup": spec.uses_lookup,
+        "concurrency": spec.serve.max_concurrent_requests,
+        "sources": _package_digest("triton_repo"),
+    }
     stages.append(PlannedStage("package", key_of("package", packaged), packaged, "model_repository"))
     return tuple(stages)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 SCHEMA = 1
@@ -77,7 +77,7 @@ class Report:
 def make_report(name: str, gates: Sequence[Gate], *, created_at: datetime | None = None, **facts: Any) -> Report:
     """A report whose verdict is pass when every gate passed and there was one. `facts` are the other fields of Report."""
     passed = bool(gates) and all(gate.passed for gate in gates)
-    moment = created_at or datetime.now(timezone.utc)
+    moment = created_at or datetime.now(UTC)
     return Report(name, "pass" if passed else "fail", tuple(gates), moment.isoformat(timespec="seconds"), **facts)
 
 

@@ -44,8 +44,8 @@ def checks() -> tuple[Check, ...]:
 
 def _python() -> Check:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    fits = (3, 10) <= sys.version_info[:2] <= (3, 13)
-    return Check("Python", fits, f"{version} at {sys.prefix}", True, "make the environment with a Python from 3.10 to 3.13")
+    fits = (3, 11) <= sys.version_info[:2] <= (3, 12)
+    return Check("Python", fits, f"{version} at {sys.prefix}", True, "make the environment with Python 3.11 or 3.12")
 
 
 def _engine(kind: str) -> Check:

@@ -85,7 +85,7 @@ def _wheel_installation(executable: Path, wheel: Path) -> Installation:
                 "SERVER-INCOMPLETE",
                 f"the nvidia-pytriton package has no {file.name} for Python {version}",
                 found=str(file),
-                needed="a Python from 3.10 to 3.13",
+                needed="Python 3.11 or 3.12",
                 fix="make the environment with one of these Python versions and install again",
             )
     site = wheel.parents[1]

@@ -31,7 +31,7 @@ class EngineSpec(Section):
 class HardwareSpec(Section):
     """Where the deployment runs."""
 
-    chip: str = Field("cpu", description="A row of configs/chips.yaml; cpu for the OpenVINO lane.")
+    chip: str = Field("cpu", description="What the engines run on; cpu for the OpenVINO lane.")
     count: int = Field(1, ge=1, description="Number of chips.")
 
 
@@ -121,7 +121,7 @@ class ServeSpec(Section):
 class LosslessGate(Section):
     """Speculative output against target-only output, token ids compared."""
 
-    prompts: int = Field(24, ge=1)
+    prompts: int = Field(24, ge=1, le=30, description="Of the 30 that come with this release.")
     tokens: int = Field(64, ge=1, description="New tokens a prompt.")
     near_tie_logits: float = Field(
         0.0, ge=0, description="A difference passes only if the target's logits of both tokens are closer than this; 0 allows none."
@@ -131,16 +131,22 @@ class LosslessGate(Section):
 class AccuracyGate(Section):
     """Served target against its unquantized parent on the text set."""
 
-    text_tokens: int = Field(2048, ge=64, description="Tokens of the text set that are scored.")
-    window_tokens: int = Field(256, ge=16)
+    text_tokens: int = Field(2048, ge=64, le=2048, description="Tokens of the text set that are scored.")
+    window_tokens: int = Field(256, ge=16, le=2048)
     max_mean_kl: float = Field(0.05, ge=0, description="Nats per token.")
     min_top1_agreement: Share = 0.90
+
+    @model_validator(mode="after")
+    def _a_window_fits(self) -> "AccuracyGate":
+        if self.window_tokens > self.text_tokens:
+            raise ValueError(f"gates.accuracy.window_tokens ({self.window_tokens}) is more than text_tokens ({self.text_tokens})")
+        return self
 
 
 class SpeedGate(Section):
     """Target-only against speculative service, side by side in one run."""
 
-    prompts_per_kind: int = Field(4, ge=1)
+    prompts_per_kind: int = Field(4, ge=1, le=5, description="Of the 5 of each kind that come with this release.")
     tokens: int = Field(128, ge=1, description="Most new tokens a prompt.")
     repeats: int = Field(3, ge=1)
     min_speedup_mix: float = Field(1.0, ge=0)
@@ -182,6 +188,18 @@ class PairSpec(Section):
         if self.draft.method != "none" and not self.kv_cache.reuse:
             raise ValueError(
                 "kv_cache.reuse false with draft tokens: every round would recompute the whole prefix; set it true or draft.method none"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gates_fit_limits(self) -> "PairSpec":
+        limit, input_limit = self.limits.max_sequence_tokens, self.limits.max_input_tokens
+        for name, tokens in (("lossless", self.gates.lossless.tokens), ("speed", self.gates.speed.tokens)):
+            if tokens >= limit:
+                raise ValueError(f"gates.{name}.tokens ({tokens}) must be below limits.max_sequence_tokens ({limit})")
+        if self.gates.accuracy.window_tokens >= min(limit, input_limit + 1):
+            raise ValueError(
+                f"gates.accuracy.window_tokens ({self.gates.accuracy.window_tokens}) must fit limits.max_input_tokens ({input_limit})"
             )
         return self
 

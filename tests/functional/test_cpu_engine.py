@@ -44,8 +44,8 @@ def test_draft_target_loop_equals_target_only(target: Engine, draft: Engine, see
     assert tuple(tokens[len(prompt) :]) == expected
 
 
-def test_pass_over_a_long_prompt_equals_token_by_token(target: Engine) -> None:
-    """Logits of a prompt at once, and of the same tokens accepted in verifications of different lengths."""
+def test_rows_of_a_prompt_do_not_depend_on_what_follows(target: Engine) -> None:
+    """The first 150 rows of a prompt of 200 tokens are those of a prompt of 150, to the last bit."""
     prompt = prompt_of({"vocab_size": target.record.vocab_size}, 9, 200)
     whole = answer(target, Request(prompt, 1, want_context_logits=True)).context_logits
     assert whole is not None

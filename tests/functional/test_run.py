@@ -38,43 +38,48 @@ def run(file: Path, build_root: Path, capfd: pytest.CaptureFixture[str]) -> tupl
     return code, json.loads(out.strip().splitlines()[-1]), err
 
 
-def test_run_reuses_what_is_built_and_writes_every_report(demo_pair_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, verdict, progress = run(write_pair(tmp_path), demo_pair_build.parent, capfd)
+@pytest.fixture(scope="module")
+def own_build(demo_pair_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the built pair: engines are reused there, the package belongs to its place and is written anew."""
+    copy = tmp_path_factory.mktemp("build") / demo_pair_build.name
+    return Path(shutil.copytree(demo_pair_build, copy))
+
+
+def test_run_reuses_what_is_built_and_writes_every_report(own_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, verdict, progress = run(write_pair(tmp_path), own_build.parent, capfd)
     assert code == 0, verdict
     assert verdict["verdict"] == "pass"
     assert [g["name"] for g in verdict["gates"]] == ["lossless", "accuracy", "speed", "acceptance"]  # type: ignore[attr-defined]
-    assert progress.count("reused (same inputs") == 3
-    report = json.loads((demo_pair_build / "report.json").read_text())
+    assert progress.count("reused (same inputs") == 2
+    assert "changed: location" in progress
+    report = json.loads((own_build / "report.json").read_text())
     assert report["verdict"] == "pass"
     assert set(report["kinds"]) == {"explain", "summarise", "code", "extract", "rewrite", "chat"}
-    assert (demo_pair_build / "report.md").read_text().startswith("# smollm2-135m-cpu: pass")
-    manifest = json.loads((demo_pair_build / "manifest.json").read_text())
+    assert (own_build / "report.md").read_text().startswith("# smollm2-135m-cpu: pass")
+    manifest = json.loads((own_build / "manifest.json").read_text())
     assert {"engines/target/model.bin", "model_repository/tensorrt_llm_bls/config.pbtxt"} <= set(manifest["files"])
     assert not [name for name in manifest["files"] if "__pycache__" in name]
 
 
-def test_gate_that_fails_gives_exit_code_1_and_its_numbers(
-    demo_pair_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_gate_that_fails_gives_exit_code_1_and_its_numbers(own_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     gates = SMALL_GATES | {
         "speed": SMALL_GATES["speed"] | {"min_speedup_mix": 100.0},
         "accuracy": SMALL_GATES["accuracy"] | {"max_mean_kl": 0.0},
     }
-    code, verdict, _ = run(write_pair(tmp_path, gates=gates), demo_pair_build.parent, capfd)
+    code, verdict, _ = run(write_pair(tmp_path, gates=gates), own_build.parent, capfd)
     assert code == 1
     assert [g["name"] for g in verdict["gates"] if not g["passed"]] == ["accuracy", "speed"]  # type: ignore[attr-defined]
-    suite = ElementTree.fromstring((demo_pair_build / "junit.xml").read_text())
+    suite = ElementTree.fromstring((own_build / "junit.xml").read_text())
     assert [c.get("name") for c in suite.iter("testcase") if c.find("failure") is not None] == ["accuracy", "speed"]
 
 
-def test_lookup_alone_needs_no_draft_model(demo_pair_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_lookup_alone_needs_no_draft_model(own_build: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The pair file with draft.method ngram, in the same folder: the target's engine is reused, the repository has no draft model."""
-    shutil.copytree(demo_pair_build, tmp_path / "build" / "smollm2-135m-cpu", copy_function=shutil.copy2)
     longer = {"lossless": {"prompts": 6, "tokens": 48}, "speed": SMALL_GATES["speed"] | {"tokens": 48}}
     file = write_pair(tmp_path, draft={"method": "ngram"}, gates=SMALL_GATES | longer)
-    code, verdict, progress = run(file, tmp_path / "build", capfd)
+    code, verdict, progress = run(file, own_build.parent, capfd)
     assert code == 0, verdict
     assert "build-target: reused" in progress
-    repository = tmp_path / "build" / "smollm2-135m-cpu" / "model_repository"
+    repository = own_build / "model_repository"
     assert not (repository / "tensorrt_llm_draft").exists()
     assert (repository / "tensorrt_llm").exists()

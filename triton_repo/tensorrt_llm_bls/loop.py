@@ -110,6 +110,11 @@ class DraftTargetLoop:
                 yield new
 
     @property
+    def draft_answers(self) -> bool:
+        """Whether the draft model was asked and has answered every time."""
+        return self._draft is not None and self.totals.draft_s > 0
+
+    @property
     def _left(self) -> int:
         return self.settings.max_tokens - (self._length - self._prompt_length)
 

@@ -100,7 +100,7 @@ class Conversation:
         stream = TextStream(self._service.decode, asked.stop_words, end_ids=end_ids, min_tokens=asked.min_tokens)
         text, ids = self._generate(loop, stream)
         self._service.estimates.finish(loop.state)
-        if loop.totals.draft_s:
+        if loop.draft_answers:
             self._service.health.answered()
         self._times.last_token_ns = time.time_ns()
         self._finish(text + stream.flush(), ids, answer.Figures(loop.totals, self._times, len(prompt), self._made, target.kv_cache))

@@ -36,9 +36,7 @@ def fetch_gguf(downloads: Path, progress: Progress) -> Path:
 def sha256(file: Path) -> str:
     """Hex digest of a file's content."""
     with file.open("rb") as stream:
-        return (
-            hashlib.file_digest(stream, "sha256").hexdigest() if sys.version_info >= (3, 11) else hashlib.sha256(stream.read()).hexdigest()
-        )
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _download(downloads: Path) -> Path:

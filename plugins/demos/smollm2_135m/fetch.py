@@ -30,7 +30,7 @@ def fetch_pair(destination: Path, progress: Progress) -> dict[str, Path]:
             progress("making the draft from the shipped layers", None)
             _make(draft, source, lambda folder: write_draft(target, folder))
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise StageError(
                 "DEMO-FETCH", f"the demo pair could not be written: {error}", found=str(error), fix="mend it and run again"
             ) from error

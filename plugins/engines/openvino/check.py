@@ -1,7 +1,7 @@
 """What this lane refuses, decided from `config.json` and the request alone."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from builder.api import EngineRequest, Finding
@@ -63,10 +63,22 @@ def _check_limits(request: EngineRequest) -> _Findings:
         yield _refusal("ENGINE-BATCHED-TOKENS", message, "limits.max_batched_tokens", request.max_batched_tokens, f">= {needed}", fix)
 
 
+_OPTION_VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "exact_draft": ("true or false", lambda value: isinstance(value, bool)),
+    "group_size": ("a positive whole number", lambda value: type(value) is int and value > 0),
+    "ratio": ("a number from 0 to 1", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1),
+}
+
+
 def _check_options(request: EngineRequest) -> _Findings:
     for name in sorted(set(request.options) - set(OPTIONS)):
         message = f"The CPU engine has no option {name}."
         yield _refusal("ENGINE-OPTION", message, f"engine.options.{name}", name, " | ".join(OPTIONS), "remove it")
+    for name, (needed, fits) in _OPTION_VALUES.items():
+        value = request.options.get(name)
+        if value is not None and not fits(value):
+            message = f"The option {name} of the CPU engine is {value!r}."
+            yield _refusal("ENGINE-OPTION", message, f"engine.options.{name}", value, needed, f"give {needed}")
 
 
 def _check_architecture(config: Mapping[str, Any]) -> _Findings:

@@ -148,7 +148,7 @@ def _installed(package: str) -> str | None:
 
 
 def _os_failure(error: OSError, destination: Path) -> TandemError:
-    if error.errno == errno.ENOSPC:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         message = f"The disk of {destination} is full."
         return MissingError("DISK-FULL", message, field="disk", fix="free some space, or choose another folder")
     return StageError("ENGINE-BUILD", f"The engine cannot be written: {error}")

@@ -63,8 +63,14 @@ class Engine:
     def generate(self, requests: Iterable[Request]) -> list[Result | RequestError]:
         """Answer all requests, in order; a bad one is answered with its error."""
         added = [self._try_add(r) for r in requests]
-        while any(isinstance(s, Sequence) and s.status is not Status.FINISHED for s in added):
-            self.step()
+        try:
+            while any(isinstance(s, Sequence) and s.status is not Status.FINISHED for s in added):
+                self.step()
+        except BaseException:
+            for sequence in added:
+                if isinstance(sequence, Sequence):
+                    self.cancel(sequence)
+            raise
         return [s if isinstance(s, RequestError) else _result_of(s) for s in added]
 
     def _try_add(self, request: Request) -> Sequence | RequestError:

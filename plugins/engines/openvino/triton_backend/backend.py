@@ -27,7 +27,6 @@ class Refusal:
     """Why one request got no answer."""
 
     message: str
-    of_request: bool = True
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ def test_geometry_and_sizes(write_checkpoint: Write) -> None:
     checkpoint = read_checkpoint(write_checkpoint("target", layers=3), "target.checkpoint")
     assert (checkpoint.layers, checkpoint.kv_heads, checkpoint.head_dim, checkpoint.vocab_size) == (3, 2, 8, 64)
     assert checkpoint.parameters == 64 * 32 * 4
-    assert checkpoint.stored_bytes == 2 * checkpoint.parameters
-    assert checkpoint.kv_bytes_per_token(2) == 2 * 3 * 2 * 8 * 2
+    assert not checkpoint.has_chat_template
 
 
 @pytest.mark.parametrize(
@@ -65,3 +64,26 @@ def test_broken_config(write_checkpoint: Write, text: str) -> None:
     folder = write_checkpoint("target")
     (folder / "config.json").write_text(text)
     assert refused(folder) == "CKPT-CONFIG"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"weight_map": 3}'])
+def test_broken_index(write_checkpoint: Write, text: str) -> None:
+    folder = write_checkpoint("target")
+    (folder / "model.safetensors.index.json").write_text(text)
+    assert refused(folder) == "CKPT-WEIGHTS"
+
+
+@pytest.mark.parametrize("header", [b"[]", b"3", b'{"a": 1}', b'{"a": {"data_offsets": [0]}}'])
+def test_header_of_another_shape(write_checkpoint: Write, header: bytes) -> None:
+    folder = write_checkpoint("target")
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    assert refused(folder) == "CKPT-WEIGHTS"
+
+
+def test_chat_template_beside_or_inside_the_tokenizer_config(write_checkpoint: Write) -> None:
+    folder = write_checkpoint("target")
+    (folder / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}"}')
+    assert read_checkpoint(folder, "target.checkpoint").has_chat_template
+    (folder / "tokenizer_config.json").write_text("{}")
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    assert read_checkpoint(folder, "target.checkpoint").has_chat_template

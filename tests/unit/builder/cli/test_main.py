@@ -94,3 +94,29 @@ def test_verbs_without_their_packages_say_what_to_install() -> None:
     assert done.returncode == 3, done.stderr
     assert "[PACKAGE-MISSING] this verb needs the package numpy" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_reader_of_a_pipe_that_leaves_is_no_error(write_checkpoint: Write, tmp_path: Path) -> None:
+    file = pair_file(write_checkpoint, tmp_path)
+    command = f"set -o pipefail; {sys.executable} -m builder plan {file} --build-root {tmp_path} | true"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
+
+
+def test_unexpected_error_is_no_failed_gate(write_checkpoint: Write, tmp_path: Path) -> None:
+    file = pair_file(write_checkpoint, tmp_path)
+    script = (
+        "import sys\nfrom builder.pipeline import session\nsession.make_plan = lambda *a, **k: 1 / 0\n"
+        f"from builder.cli.main import main\nsys.exit(main(['plan', {str(file)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_validate_refuses_what_was_built_from_another_pair_file(
+    write_checkpoint: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = pair_file(write_checkpoint, tmp_path)
+    for verb in ("validate", "serve"):
+        assert main([verb, str(file), "--build-root", str(tmp_path / "build")]) == 2
+        assert "[NOT-BUILT]" in capsys.readouterr().err

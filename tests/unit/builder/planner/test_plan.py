@@ -33,16 +33,16 @@ class FakeEngine:
         return self.tool_versions
 
 
-def plan_of(target: Path, draft_folder: Path | None, engine: Any = None, **sections: Any) -> Plan:
+def plan_of(target_folder: Path, draft_folder: Path | None, lane: Any = None, **sections: Any) -> Plan:
     import yaml
 
-    data: dict[str, Any] = {"name": "demo", "target": {"checkpoint": str(target)}}
+    data: dict[str, Any] = {"name": "demo", "target": {"checkpoint": str(target_folder)}}
     data["draft"] = {"checkpoint": str(draft_folder)} if draft_folder else {"method": "ngram"}
     for name, values in sections.items():
         data[name] = {**data.get(name, {}), **values}
-    file = target.parent / "pair.yaml"
+    file = target_folder.parent / "pair.yaml"
     file.write_text(yaml.safe_dump(data))
-    return make_plan(load_pair(file), lambda _kind: engine or FakeEngine())
+    return make_plan(load_pair(file), lambda _kind: lane or FakeEngine(), location=target_folder.parent / "build")
 
 
 def test_good_pair_has_three_stages_and_balanced_pools(write_checkpoint: Write) -> None:
@@ -59,8 +59,8 @@ def test_ngram_has_no_draft_stage(write_checkpoint: Write) -> None:
 
 
 def test_pool_holds_every_sequence_with_a_whole_draft(write_checkpoint: Write) -> None:
-    plan = plan_of(write_checkpoint("target"), None, limits={"max_batch_size": 3, "max_sequence_tokens": 100, "max_input_tokens": 50})
-    assert pool_tokens(plan.pair.spec) == 3 * 128
+    plan = plan_of(write_checkpoint("target"), None, limits={"max_batch_size": 3, "max_sequence_tokens": 300, "max_input_tokens": 260})
+    assert pool_tokens(plan.pair.spec) == 3 * 320
 
 
 def codes(plan: Plan) -> list[str]:
@@ -110,3 +110,35 @@ def test_keys_follow_content_options_and_tools(write_checkpoint: Write) -> None:
 def test_no_draft_model_no_draft_tokens_for_the_engine(write_checkpoint: Write, method: str) -> None:
     plan = plan_of(write_checkpoint("target"), None, draft={"method": method})
     assert plan.requests[0].max_draft_tokens == (5 if method == "ngram" else 0)
+
+
+def test_broken_tokenizer_file_is_a_finding(write_checkpoint: Write) -> None:
+    target, draft = write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1)
+    (draft / "tokenizer.json").write_text('{"model": ')
+    assert codes(plan_of(target, draft)) == ["CKPT-TOKENIZER"]
+
+
+@pytest.mark.parametrize(
+    ("section", "values"),
+    [
+        ("hardware", {"chip": "h100"}),
+        ("hardware", {"count": 2}),
+        ("target", {"tensor_parallel": 4}),
+        ("draft", {"tensor_parallel": 2}),
+        ("kv_cache", {"host_offload_bytes": 1}),
+        ("engine", {"release": "1.2.1"}),
+    ],
+)
+def test_settings_of_other_lanes_are_not_ignored(write_checkpoint: Write, section: str, values: dict[str, Any]) -> None:
+    plan = plan_of(write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1), **{section: values})
+    assert codes(plan) == ["PAIR-NO-EFFECT"]
+    assert plan.findings[0].field == f"{section}.{next(iter(values))}"
+
+
+def test_package_belongs_to_its_place(write_checkpoint: Write, tmp_path: Path) -> None:
+    target = write_checkpoint("target")
+    plan_of(target, None)
+    pair = load_pair(tmp_path / "pair.yaml")
+    here, there = (make_plan(pair, lambda _kind: FakeEngine(), location=tmp_path / name) for name in ("here", "there"))
+    assert here.stages[0].key == there.stages[0].key
+    assert here.stages[-1].key != there.stages[-1].key

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,7 +34,7 @@ LOSSLESS = Gate("lossless", False, 1.0, 0.0, "prompts", "prompt a|b <differs> \x
 
 
 def report(*gates: Gate) -> Report:
-    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     facts = {"durations_s": {"speed": 2.5}, "commands": ("tandem run pair.yaml",), "machine": {"cpu": "a"}, "plan": {"ok": True}}
     return make_report("demo", gates, created_at=moment, versions={"numpy": "1"}, **facts)
 
