@@ -12,9 +12,9 @@ COLUMNS = {
     "target_tokens_per_s": "target tok/s",
     "speculative_tokens_per_s": "speculative tok/s",
     "acceptance_rate": "acceptance",
-    "acceptance_length": "tokens per pass",
-    "accepted_from_draft_model": "accepted, draft model",
-    "accepted_from_lookup": "accepted, lookup",
+    "tokens_per_pass": "tokens per pass",
+    "from_draft_model": "tokens from draft model",
+    "from_lookup": "tokens from lookup",
     "draft_time_share": "time in draft",
     "target_time_share": "time in target",
 }

@@ -37,6 +37,12 @@ class Runner:
         self._caches = _make_caches(compiled[0], programs, blocks + 1)
         self._head_ids = read_head_ids(engine_dir, record.vocab_size)
         self._full = np.full((0, record.vocab_size), -np.inf, dtype=np.float32)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """One pass of each width into the scratch block: the first pass of a shape compiles its kernels, which no request should pay."""
+        for width in self._pinned:
+            self.forward([Feed([0] * width, 0, [], 0)])
 
     def copy_block(self, source: int, destination: int) -> None:
         """Copy one block of every layer."""
