@@ -1,11 +1,15 @@
 """Fixtures that every test may use."""
 
 import json
+import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# A shell that starts the tests in the background has SIGINT ignored, and children inherit that; tests of Ctrl-C need it as in a terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WriteCheckpoint = Callable[..., Path]
 
