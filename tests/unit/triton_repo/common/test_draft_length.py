@@ -145,3 +145,18 @@ def test_a_new_request_can_overturn_what_others_left():
     fresh = rule.next_request(state)
     assert fresh.draft.accepted + fresh.draft.rejected <= 6
     assert fresh.target_cost == state.target_cost
+
+
+def test_draft_model_must_promise_more_than_it_costs_by_a_margin():
+    """Just above break-even plain decoding is kept; clearly above, the draft model is asked."""
+    state = rule.DraftLengthState(
+        target_cost=rule.LinearCost().observe(1, 0.010).observe(2, 0.010),
+        draft_cost=rule.LinearCost(serial=True).observe(1, 0.3),
+    )
+
+    def source(rate: float) -> str:
+        sure = rule.Acceptance(1000 * rate, 1000 * (1 - rate))
+        return rule.choose(replace(state, draft=sure), most_tokens=1).source
+
+    assert source(0.36) == "none"
+    assert source(0.60) == "draft"
