@@ -1,5 +1,6 @@
 """How running stages are shown, and the verdict at the end."""
 
+import json
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from builder.cli.console import Progress, progress_display
+from builder.errors import ExitCode
 from builder.pipeline.session import Session
 
 if TYPE_CHECKING:
@@ -66,6 +68,14 @@ class StageDisplay:
         if self._open is not None:
             self._open.__exit__(None, None, None)
         self._open, self._progress = None, None
+
+
+def conclude(validation: "Validation", seconds: float, peak_memory_bytes: int, *, as_json: bool) -> ExitCode:
+    """Print the verdict, for machines too when asked, and give the exit code that says it."""
+    show_verdict(validation, seconds, peak_memory_bytes)
+    if as_json:
+        click.echo(json.dumps(validation.verdict.as_dict(str(validation.report)), default=str))
+    return ExitCode.DONE if validation.verdict.passed else ExitCode.GATE_FAILED
 
 
 def show_verdict(validation: "Validation", seconds: float, peak_memory_bytes: int) -> None:

@@ -1,14 +1,12 @@
 """`tandem validate`."""
 
-import json
 import time
 from pathlib import Path
 
 import click
 
 from builder.cli.options import build_root_option, config_argument, json_option, tritonserver_option
-from builder.cli.stages import StageDisplay, show_verdict
-from builder.errors import ExitCode
+from builder.cli.stages import StageDisplay, conclude
 from builder.pipeline.session import Session
 
 
@@ -30,7 +28,4 @@ def command(options: dict[str, bool], config: Path, build_root: Path, as_json: b
     session.require_ok()
     with session.workspace.locked(), StageDisplay(session, quiet=options["quiet"]) as display:
         validation = validate_and_report(session, tritonserver=tritonserver, progress=display.reporter("validate"), durations_s={})
-    show_verdict(validation, time.monotonic() - began, 0)
-    if as_json:
-        click.echo(json.dumps(validation.verdict.as_dict(str(validation.report)), default=str))
-    return ExitCode.DONE if validation.verdict.passed else ExitCode.GATE_FAILED
+    return conclude(validation, time.monotonic() - began, 0, as_json=as_json)
