@@ -52,7 +52,7 @@ class Runner:
     def forward(self, feeds: SequenceOf[Feed]) -> NDArray[np.float32]:
         """Logits [wanted rows of all feeds, vocab]; valid until the next call."""
         batch = Batch(self._tokens_per_block, self._scratch)
-        width = self._width(feeds)
+        width = self._width(len(feeds[0].tokens)) if len(feeds) == 1 else None
         for feed in feeds:
             batch.add(feed, width or self.min_rows)
         if width is not None:
@@ -62,9 +62,18 @@ class Runner:
         rows = batch.rows + [0] * (self.min_rows - len(batch.rows))
         return self._whole_vocabulary(self._any.forward(batch, rows)[: len(batch.rows)])
 
-    def _width(self, feeds: SequenceOf[Feed]) -> int | None:
-        rows = len(feeds[0].tokens)
-        return next((w for w in self._pinned if rows <= w), None) if len(feeds) == 1 else None
+    @property
+    def infer_s(self) -> float:
+        """Seconds inside OpenVINO since the engine was loaded."""
+        return sum(program.infer_s for program in (self._any, *self._pinned.values()))
+
+    def fed_rows(self, tokens: int, sequences: int) -> int:
+        """Rows that one of so many sequences of a pass feeds for its tokens, padding counted."""
+        width = self._width(tokens) if sequences == 1 else None
+        return width or max(tokens, self.min_rows)
+
+    def _width(self, tokens: int) -> int | None:
+        return next((w for w in self._pinned if tokens <= w), None)
 
     def _whole_vocabulary(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._head_ids is None:
