@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 API_VERSION = 1
 
 Role = Literal["target", "draft"]
+SpeculationMode = Literal["plain", "lookup", "draft", "draft_lookup"]
+"""The target alone; drafts found in the text so far; drafts of the draft model; whichever of the two promises more."""
 Progress = Callable[[str, float | None], None]
 """Called with what is being done and the share done in 0..1 (None when unknown)."""
 
@@ -68,6 +70,57 @@ class ServerNeeds:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class EngineAnswer:
+    """One answer: its token ids, the target's passes that made it, and the drafts in it; the lookup's are part of all drafts."""
+
+    output_ids: tuple[int, ...]
+    rounds: int
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+    lookup_drafted_tokens: int = 0
+    lookup_accepted_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class EngineCounters:
+    """Since the engine was loaded: passes, seconds inside the kernels, and seconds of whole steps, what is around the kernels included."""
+
+    passes: int
+    infer_s: float
+    step_s: float
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How an engine is opened in this process. `reuse` keeps blocks of finished requests; None leaves a choice to the lane."""
+
+    threads: int | None = None
+    max_cached_tokens: int | None = None
+    max_draft_tokens: int | None = None
+    reuse: bool = True
+
+
+class EngineSession(Protocol):
+    """An engine that runs in this process, with its draft when it has one."""
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Token ids that end an answer."""
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of each text as one user message of the model's chat template, or as it is where there is no template."""
+
+    def generate(self, prompts: Sequence[Sequence[int]], *, new_tokens: int, mode: SpeculationMode) -> list[EngineAnswer]:
+        """Greedy answers of at most `new_tokens` tokens to all prompts together. Raises StageError when one is refused."""
+
+    def counters(self) -> EngineCounters:
+        """What was counted so far."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+
+
 class Engine(Protocol):
     """An engine lane: builds the engine of one checkpoint and says how Triton runs it."""
 
@@ -101,6 +154,9 @@ class Engine(Protocol):
     def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[np.ndarray[Any, np.dtype[np.float32]]]":
         """Logits [len(window), vocab] float32 of the unquantized parent for each window of token ids, one after another."""
 
+    def open(self, target_dir: Path, draft_dir: Path | None, options: EngineOptions) -> EngineSession:
+        """Run built engines in this process. Raises RefusedError ENGINE-NO-SESSION in a lane that cannot."""
+
 
 class Demo(Protocol):
     """A demo pair that is made from packages alone."""
@@ -115,8 +171,12 @@ __all__ = [
     "API_VERSION",
     "Demo",
     "Engine",
+    "EngineAnswer",
+    "EngineCounters",
     "EngineMemory",
+    "EngineOptions",
     "EngineRequest",
+    "EngineSession",
     "ExitCode",
     "Finding",
     "FindingsError",
@@ -127,6 +187,7 @@ __all__ = [
     "Role",
     "ServerNeeds",
     "Severity",
+    "SpeculationMode",
     "StageError",
     "TandemError",
 ]

@@ -24,6 +24,7 @@ VERBS = {
     "serve": "Serve the packaged repository on a Triton server.",
     "generate": "Ask a running server for text over gRPC.",
     "validate": "Judge the packaged repository: lossless, accurate, faster.",
+    "bench": "Measure the engine against other engines, side by side.",
     "report": "Print the report of the last validation.",
     "schema": "Print the JSON Schema of a pair file.",
 }

@@ -1,5 +1,6 @@
 """One pair file at work: its plan and its folder."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,11 @@ class Session:
         if not self.plan.ok:
             raise FindingsError(self.plan.findings)
 
-    def require_built(self) -> None:
-        """Raises RefusedError NOT-BUILT when what lies in the folder is not what the pair file asks for."""
+    def require_built(self, names: Collection[str] = ()) -> None:
+        """Raises RefusedError NOT-BUILT when what lies in the folder is not what the pair file asks for; `names` are the stages, () all."""
         for stage in self.plan.stages:
+            if names and stage.name not in names:
+                continue
             reuse = self.workspace.reuse(stage, verify=False)
             if not reuse.hit:
                 raise RefusedError(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from builder.api import (
     API_VERSION,
     EngineMemory,
+    EngineOptions,
     EngineRequest,
+    EngineSession,
     Finding,
     MissingError,
     ModelShape,
@@ -95,6 +97,11 @@ class OpenVinoEngine:
         from plugins.engines.openvino.reference import parent_logits
 
         return parent_logits(checkpoint, windows)
+
+    def open(self, target_dir: Path, draft_dir: Path | None, options: EngineOptions) -> EngineSession:
+        from plugins.engines.openvino.session import OpenVinoSession
+
+        return OpenVinoSession.open(target_dir, draft_dir, options)
 
 
 def describe(request: EngineRequest, versions: Mapping[str, str]) -> EngineRecord:
