@@ -9,7 +9,7 @@ TANDEM := $(BIN)/tandem
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build-engines plan serve generate validate report lint format test test-unit schema clean
+.PHONY: help setup demo build-engines plan serve generate validate report bench-peers bench-engine lint format test test-unit schema clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -41,6 +41,12 @@ validate: $(INSTALLED) ## Judge the packaged repository again
 
 report: $(INSTALLED) ## Print the last report
 	$(TANDEM) report $(CONFIG)
+
+bench-peers: $(INSTALLED) $(if $(filter $(DEMO_CONFIG),$(CONFIG)),demo) ## Install the engines to compare with, each in its own environment
+	$(BIN)/python benchmarks/peers/install.py $(CONFIG)
+
+bench-engine: $(INSTALLED) ## Measure the built engine against them, about 20 minutes
+	$(TANDEM) bench engine $(CONFIG) --output docs/benchmarks.md
 
 lint: $(INSTALLED) ## Ruff, mypy, import contracts
 	$(BIN)/ruff check .

@@ -79,7 +79,8 @@ class PeerProcess:
                 env={**os.environ, "PYTHONPATH": str(place.folder.parent), **environment},
             )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def load(self, settings: Mapping[str, Any], deadline_s: float = LOAD_DEADLINE_S) -> dict[str, str]:
         """Load the models; returns what the peer says of itself, versions and settings. Raises StageError."""
@@ -97,6 +98,7 @@ class PeerProcess:
     def close(self) -> None:
         """End the process: asked by the end of its input, then killed."""
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         with contextlib.suppress(OSError):  # it may be gone already
             self._process.stdin.close()
         try:
@@ -104,6 +106,8 @@ class PeerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._reader.join(CLOSE_DEADLINE_S)
+        self._process.stdout.close()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

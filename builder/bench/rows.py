@@ -122,8 +122,8 @@ def _value(samples: Samples, ours: str, against: str, over: Over) -> tuple[Sprea
 
 
 def _limit_row(samples: Samples, limit: Limit) -> Row:
-    plain = samples.of(PLAIN)
-    value = plain.spread(python_ms_per_pass if limit.unit == "ms" else lambda repeat: 100 * python_share(repeat))
+    counted = Samples(tuple(s for s in samples.of(PLAIN).all if s.answers.work is not None and s.answers.work.passes))
+    value = counted.spread(python_ms_per_pass if limit.unit == "ms" else lambda repeat: 100 * python_share(repeat))
     return Row(limit.title, limit.unit, value, limit.at_most, limit.aim, PLAIN)
 
 

@@ -78,7 +78,7 @@ def rate_ratio(ours: Samples, theirs: Samples) -> Spread | None:
 
 
 def python_ms_per_pass(samples: Sequence[Sample]) -> float:
-    """Milliseconds of Python around the kernels for each pass of the target. Needs samples of this engine."""
+    """Milliseconds of Python around the kernels for each pass of the target; NaN without passes."""
     work = [s.answers.work for s in samples if s.answers.work is not None]
     return 1e3 * ratio_of_sums([w.python_s for w in work], [w.passes for w in work])
 
