@@ -5,7 +5,9 @@ k + 1 tokens, plus the draft model's time when the draft model proposed them. Th
 Everything is measured: acceptance by a Beta estimate that forgets, costs by a straight line over the tokens of a call that forgets.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from triton_repo.common.lookup import MAX_MATCH_TOKENS
@@ -75,12 +77,16 @@ class LinearCost:
 
     def at(self, tokens: float) -> float:
         """Seconds of a call with `tokens` tokens. Needs a measurement."""
+        mean_tokens, mean_seconds, slope = self._line
+        return max(mean_seconds + slope * (tokens - mean_tokens), 0.1 * mean_seconds)
+
+    @cached_property
+    def _line(self) -> tuple[float, float, float]:
         mean_tokens, mean_seconds = self.tokens / self.weight, self.seconds / self.weight
         spread = self.tokens_tokens - self.tokens * mean_tokens
         together = self.tokens_seconds - self.tokens * mean_seconds
         prior_slope = mean_seconds / mean_tokens if self.serial else SLOPE_PRIOR * mean_seconds
-        slope = max(0.0, (together + prior_slope) / (spread + 1.0))
-        return max(mean_seconds + slope * (tokens - mean_tokens), 0.1 * mean_seconds)
+        return mean_tokens, mean_seconds, max(0.0, (together + prior_slope) / (spread + 1.0))
 
     def observe(self, tokens: int, seconds: float) -> "LinearCost":
         """One call more. A stall counts as no more than four times what was expected."""
@@ -127,32 +133,78 @@ def expected_tokens(rate: float, drafted: int) -> float:
     return float(drafted + 1) if rate >= 1.0 else (1.0 - rate ** (drafted + 1)) / (1.0 - rate)
 
 
+@dataclass(frozen=True)
+class Company:
+    """What the other sequences of the same pass do: tokens expected of them, rows they feed, longest draft that is made for one of them."""
+
+    tokens: float = 0.0
+    rows: int = 0
+    draft_tokens: int = 0
+
+    def without(self, tokens: float, rows: int) -> "Company":
+        return replace(self, tokens=self.tokens - tokens, rows=self.rows - rows)
+
+    def joined(self, tokens: float, rows: int, choice: Choice) -> "Company":
+        drafted = choice.tokens if choice.source == "draft" else 0
+        return Company(self.tokens + tokens, self.rows + rows, max(self.draft_tokens, drafted))
+
+
+ALONE = Company()
+
+
+def as_fed(tokens: int) -> int:
+    """Rows of a target whose passes are not padded."""
+    return tokens
+
+
 def choose(
-    state: DraftLengthState, *, most_tokens: int, lookup_tokens: int = 0, match_tokens: int = 0, draft_available: bool = True
+    state: DraftLengthState,
+    *,
+    most_tokens: int,
+    lookup_tokens: int = 0,
+    match_tokens: int = 0,
+    draft_available: bool = True,
+    company: Company = ALONE,
+    rows_of: Callable[[int], int] = as_fed,
+    draft_margin: float = DRAFT_MARGIN,
 ) -> Choice:
     """The source and number of tokens with the most expected tokens per second.
 
-    `most_tokens` limits every source, `lookup_tokens` tokens were found by prompt lookup after a match of `match_tokens` tokens.
+    `most_tokens` limits every source, `lookup_tokens` tokens were found by prompt lookup after a match of `match_tokens` tokens. In a pass
+    with other sequences the tokens and seconds of the whole pass are compared; `rows_of` says how many rows the target feeds for so many
+    tokens.
     """
     lookup_tokens = min(lookup_tokens, most_tokens)
     if most_tokens <= 0 or not (draft_available or lookup_tokens):
         return Choice()
     if not state.target_cost.measured:
         return _unmeasured(most_tokens, lookup_tokens, match_tokens, draft_available)
-    best, best_rate = Choice(), 1.0 / state.target_cost.at(1)
-    if lookup_tokens:
-        rate = state.lookup[match_class(match_tokens)].rate
-        for k in range(1, lookup_tokens + 1):
-            speed = expected_tokens(rate, k) / state.target_cost.at(k + 1)
-            best, best_rate = (Choice("lookup", k), speed) if speed > best_rate else (best, best_rate)
-    if draft_available:
-        for k in range(1, most_tokens + 1):
-            seconds = DRAFT_MARGIN * (state.target_cost.at(k + 1) + _draft_s(state, k))
-            speed = expected_tokens(state.draft.rate, k) / seconds
-            best, best_rate = (Choice("draft", k), speed) if speed > best_rate else (best, best_rate)
+
+    def speed(choice: Choice) -> float:
+        drafting = choice.source == "draft"
+        draft_tokens = max(company.draft_tokens, choice.tokens) if drafting else company.draft_tokens
+        seconds = state.target_cost.at(company.rows + rows_of(choice.tokens + 1)) + _draft_s(state, draft_tokens)
+        tokens = company.tokens + expected(state, choice, match_tokens)
+        return tokens / (seconds * draft_margin if drafting else seconds)
+
+    best = max(_options(lookup_tokens, most_tokens if draft_available else 0), key=speed)
     if best.source == "none" and state.idle_tokens >= state.probe_wait_tokens:
         return Choice("draft" if draft_available else "lookup", min(2, most_tokens if draft_available else lookup_tokens), probe=True)
     return best
+
+
+def _options(lookup_tokens: int, draft_tokens: int) -> Iterator[Choice]:
+    yield Choice()
+    yield from (Choice("lookup", k) for k in range(1, lookup_tokens + 1))
+    yield from (Choice("draft", k) for k in range(1, draft_tokens + 1))
+
+
+def expected(state: DraftLengthState, choice: Choice, match_tokens: int = 0) -> float:
+    """Tokens that a choice is expected to yield in one pass."""
+    if choice.source == "none":
+        return 1.0
+    acceptance = state.draft if choice.source == "draft" else state.lookup[match_class(match_tokens)]
+    return expected_tokens(acceptance.rate, choice.tokens)
 
 
 def fixed(*, most_tokens: int, lookup_tokens: int = 0, match_tokens: int = 0, draft_available: bool = True) -> Choice:
@@ -229,5 +281,7 @@ def _unmeasured(most_tokens: int, lookup_tokens: int, match_tokens: int, draft_a
 
 
 def _draft_s(state: DraftLengthState, tokens: int) -> float:
+    if not tokens:
+        return 0.0
     passes = state.draft_cost.at(tokens) if state.draft_cost.measured else DRAFT_COST_PRIOR * tokens
     return passes * state.target_cost.at(1)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -134,10 +135,8 @@ class DraftTargetLoop:
         most = min(self.settings.num_draft_tokens, self._left - 1)
         found = self._lookup.propose(most) if self._lookup is not None and most > 0 else NOTHING
         ready = self._draft is not None and self.totals.rounds > 0
-        size = {"most_tokens": most, "lookup_tokens": len(found.tokens), "match_tokens": found.match_tokens}
-        choice = (
-            rule.choose(self.state, **size, draft_available=ready) if self.settings.adaptive else rule.fixed(**size, draft_available=ready)
-        )
+        pick = rule.fixed if not self.settings.adaptive else partial(rule.choose, self.state)
+        choice = pick(most_tokens=most, lookup_tokens=len(found.tokens), match_tokens=found.match_tokens, draft_available=ready)
         if choice.source == "lookup":
             return choice, Proposal(found.tokens[: choice.tokens], found.match_tokens)
         if found.tokens:

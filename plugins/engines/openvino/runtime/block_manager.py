@@ -125,7 +125,7 @@ class BlockManager:
         """The registered block that shares most tokens; among equals one that can be taken over without a copy."""
         best: tuple[int | None, int] = (None, 0)
         for index in self._children.get(parent, ()):
-            common = _common_prefix(self._blocks[index].tokens, tokens)
+            common = common_prefix(self._blocks[index].tokens, tokens)
             if common > best[1] or (common == best[1] > 0 and self._takeable(index)):
                 best = (index, common)
         return best
@@ -283,7 +283,7 @@ class BlockManager:
         assert all(self._blocks[i].digest == d for d, i in self._full.items())
 
 
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
     count = 0
     for a, b in zip(left, right, strict=False):
         if a != b:

@@ -1,6 +1,8 @@
 """The engine: requests go in, each step is one forward pass over all of them, results come out."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,35 +11,88 @@ from numpy.typing import NDArray
 from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime import sampler
 from plugins.engines.openvino.runtime.block_manager import BlockManager
+from plugins.engines.openvino.runtime.draft_model import DraftModel
 from plugins.engines.openvino.runtime.runner import Feed, Runner
-from plugins.engines.openvino.runtime.scheduler import Limits, Scheduler, Work
-from plugins.engines.openvino.runtime.sequence import GREEDY, Request, RequestError, Result, Sampling, Sequence, Status
+from plugins.engines.openvino.runtime.sampler import adjusted, candidates
+from plugins.engines.openvino.runtime.scheduler import MOST_WAITING, Limits, Scheduler, Work
+from plugins.engines.openvino.runtime.sequence import (
+    GREEDY,
+    NO_SPECULATION,
+    Distribution,
+    Request,
+    RequestError,
+    Result,
+    Sampling,
+    Sequence,
+    Speculation,
+    Status,
+)
+from plugins.engines.openvino.runtime.speculation import Speculator
 from plugins.engines.openvino.runtime.validate import validate
 
-__all__ = ["GREEDY", "Engine", "Request", "RequestError", "Result", "Sampling", "Sequence"]
+__all__ = ["GREEDY", "NO_SPECULATION", "Engine", "Request", "RequestError", "Result", "Sampling", "Sequence", "Speculation"]
+
+MOST_SPECULATING = 8
+"""Sequences decoding at once above which the engine drafts for none, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Work since the engine was loaded: passes of the target, seconds inside OpenVINO (draft model included), seconds inside `step`."""
+
+    passes: int
+    infer_s: float
+    step_s: float
 
 
 class Engine:
-    """One loaded engine. Not thread-safe: one thread adds, steps and cancels.
+    """One loaded engine, with a draft model or without. Not thread-safe: one thread adds, steps and cancels.
 
     Sequences are independent: what one answers depends neither on which others are in the pass nor on what was reused from the cache.
     """
 
-    def __init__(self, record: EngineRecord, runner: Runner, blocks: BlockManager, *, reuse: bool = True) -> None:
+    def __init__(
+        self,
+        record: EngineRecord,
+        runner: Runner,
+        blocks: BlockManager,
+        *,
+        draft: DraftModel | None = None,
+        reuse: bool = True,
+        max_waiting: int = MOST_WAITING,
+        max_speculating: int = MOST_SPECULATING,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.record = record
         self.blocks = blocks
-        self._runner = runner
-        limits = Limits(record.max_batch_size, record.max_batched_tokens, runner.min_rows)
+        self._runner, self._clock = runner, clock
+        limits = Limits(record.max_batch_size, record.max_batched_tokens, runner.min_rows, max_waiting)
         self.scheduler = Scheduler(blocks, limits, reuse=reuse)
+        self._speculator = Speculator(draft, runner.fed_rows, max_speculating, clock)
+        self._passes, self._step_s = 0, 0.0
 
     @classmethod
-    def load(cls, engine_dir: Path, *, max_cached_tokens: int | None = None, threads: int | None = None, reuse: bool = True) -> "Engine":
-        """Compile the engine in a folder; the cache has room for `max_cached_tokens` tokens (default: the record's)."""
-        record = EngineRecord.read(engine_dir)
-        tokens = record.max_cached_tokens if max_cached_tokens is None else max_cached_tokens
-        total = max(1, tokens // record.tokens_per_block)
-        runner = Runner(engine_dir, record, total, threads)
-        return cls(record, runner, BlockManager(total, record.tokens_per_block, runner.copy_block), reuse=reuse)
+    def load(
+        cls,
+        engine_dir: Path,
+        draft_dir: Path | None = None,
+        *,
+        max_cached_tokens: int | None = None,
+        threads: int | None = None,
+        reuse: bool = True,
+        max_waiting: int = MOST_WAITING,
+        max_speculating: int = MOST_SPECULATING,
+    ) -> "Engine":
+        """Compile the engine in a folder, and the draft engine of another one.
+
+        Each cache has room for `max_cached_tokens` tokens (default: what its record says). Raises ValueError when the two engines' token
+        ids cannot mean the same.
+        """
+        record, runner, blocks = _open(engine_dir, max_cached_tokens, threads)
+        draft = DraftModel(*_open(draft_dir, max_cached_tokens, threads), reuse=reuse) if draft_dir else None
+        if draft and draft.record.vocab_size != record.vocab_size:
+            raise ValueError(f"the draft has {draft.record.vocab_size} token ids, the target {record.vocab_size}")
+        return cls(record, runner, blocks, draft=draft, reuse=reuse, max_waiting=max_waiting, max_speculating=max_speculating)
 
     @property
     def max_cached_tokens(self) -> int:
@@ -51,20 +106,23 @@ class Engine:
         """Queue a request. Raises RequestError; the engine and other requests are then as before."""
         validate(request, self.record, self.max_cached_tokens)
         sequence = Sequence.of(request)
+        if request.draft_logits is not None:
+            sequence.drafts_from = _drawn_from(sequence)
         self.scheduler.add(sequence)
         return sequence
 
     def cancel(self, sequence: Sequence) -> None:
-        """End a sequence now with what it has; no effect on a finished one."""
-        if sequence.status is not Status.FINISHED:
-            sequence.finish = "cancelled"
-            self._finish(sequence)
+        """End a sequence and its followers now with what they have; no effect on a finished one."""
+        for one in (sequence, *sequence.followers):
+            if one.status is not Status.FINISHED:
+                one.finish = "cancelled"
+                self._finish(one)
 
     def generate(self, requests: Iterable[Request]) -> list[Result | RequestError]:
         """Answer all requests, in order; a bad one is answered with its error."""
         added = [self._try_add(r) for r in requests]
         try:
-            while any(isinstance(s, Sequence) and s.status is not Status.FINISHED for s in added):
+            while any(isinstance(s, Sequence) and not _done(s) for s in added):
                 self.step()
         except BaseException:
             for sequence in added:
@@ -79,18 +137,35 @@ class Engine:
         except RequestError as error:
             return error
 
+    def counters(self) -> Counters:
+        """What was done since the engine was loaded."""
+        draft = self._speculator.draft
+        return Counters(self._passes, self._runner.infer_s + (draft.runner.infer_s if draft else 0.0), self._step_s)
+
     def step(self) -> None:
-        """One forward pass over all sequences that are due: chunks of prompts, single tokens, verifications."""
+        """Draft, then one forward pass over all sequences that are due: chunks of prompts, single tokens, verifications."""
+        start = self._clock()
+        self._speculator.propose(self.scheduler.decoding)
         plan = self.scheduler.schedule()
-        if not plan:
+        if plan:
+            self._forward(plan)
+            self._passes += 1
+        else:
             assert self.scheduler.idle, "waiting sequences must get on when nothing runs"
-            return
+        self._step_s += self._clock() - start
+
+    def _forward(self, plan: list[Work]) -> None:
+        begin = self._clock()
+        steady = all(work.sequence.decoding for work in plan)
+        fed_rows = sum(self._runner.fed_rows(work.rows, len(plan)) for work in plan)
         logits = self._runner.forward([_feed(work) for work in plan])
         start = 0
         for work in plan:
             stop = start + work.rows - _first_wanted(work)
             self._absorb(work, logits[start:stop])
             start = stop
+        if steady:
+            self._speculator.observe_pass(fed_rows, self._clock() - begin)
 
     def _absorb(self, work: Work, rows: NDArray[np.float32]) -> None:
         """Take one sequence's rows: collect, choose tokens, commit what is valid, and finish it when it is done."""
@@ -100,16 +175,18 @@ class Engine:
             sequence.context_rows.append(rows[: work.feed].copy())
             rows = rows[work.feed - 1 :]
         if work.sample:
-            accepted_before = sequence.accepted_tokens
-            self._sample(sequence, rows)
-            cached += sequence.accepted_tokens - accepted_before
+            cached += self._sample(sequence, rows)
         self.blocks.commit(sequence.table, sequence.tokens, cached)
         if sequence.finish is not None:
             self._finish(sequence)
 
-    def _sample(self, sequence: Sequence, rows: NDArray[np.float32]) -> None:
-        start = len(sequence.tokens)
+    def _sample(self, sequence: Sequence, rows: NDArray[np.float32]) -> int:
+        """Extend the answer; returns the number of drafts accepted."""
+        start, accepted_before = len(sequence.tokens), sequence.counts.accepted_tokens
         used = sampler.accept(rows, sequence)
+        accepted = sequence.counts.accepted_tokens - accepted_before
+        sequence.counts.passes += 1
+        sequence.counts.drafted_tokens += len(sequence.drafts)
         if sequence.request.draft_ids:
             sequence.finish = sequence.finish or "verified"
         if sequence.request.want_generation_logits:
@@ -117,10 +194,37 @@ class Engine:
         if sequence.request.want_log_probs:
             tokens = sequence.tokens[start:]
             sequence.log_probs += [sampler.log_probability(row, t) for row, t in zip(rows, tokens, strict=False)]
+        self._speculator.observe(sequence, accepted, used)
+        sequence.drop_drafts()
+        return accepted
 
     def _finish(self, sequence: Sequence) -> None:
         self.scheduler.finish(sequence)
+        self._speculator.forget(sequence)
         sequence.result = _result(sequence)
+
+
+def _open(engine_dir: Path, max_cached_tokens: int | None, threads: int | None) -> tuple[EngineRecord, Runner, BlockManager]:
+    record = EngineRecord.read(engine_dir)
+    tokens = record.max_cached_tokens if max_cached_tokens is None else max_cached_tokens
+    total = max(1, tokens // record.tokens_per_block)
+    runner = Runner(engine_dir, record, total, threads)
+    return record, runner, BlockManager(total, record.tokens_per_block, runner.copy_block)
+
+
+def _drawn_from(sequence: Sequence) -> tuple[Distribution, ...]:
+    """What the drafts of a request were drawn from, by its draft logits; nothing where some draft cannot have been."""
+    request, text = sequence.request, sequence.tokens + list(sequence.drafts)
+    if request.sampling.greedy or request.draft_logits is None:
+        return ()
+    rows = zip(request.draft_logits, range(sequence.prompt_tokens, len(text)), strict=False)
+    drawn_from = tuple(candidates(adjusted(row, request, text[:position]), request.sampling) for row, position in rows)
+    possible = all(q.of(draft) > 0 for q, draft in zip(drawn_from, sequence.drafts, strict=True))
+    return drawn_from if possible else ()
+
+
+def _done(sequence: Sequence) -> bool:
+    return all(s.status is Status.FINISHED for s in (sequence, *sequence.followers))
 
 
 def _first_wanted(work: Work) -> int:
@@ -145,11 +249,7 @@ def _result(sequence: Sequence) -> Result:
     return Result(
         output_ids=tuple(sequence.tokens[sequence.prompt_tokens :]),
         finish=sequence.finish,
-        drafted_tokens=len(sequence.drafts),
-        accepted_tokens=sequence.accepted_tokens,
-        reused_tokens=sequence.reused_tokens,
-        new_blocks=sequence.new_blocks,
-        total_blocks=sequence.total_blocks,
+        **asdict(sequence.counts),
         generation_logits=_stacked(sequence.generation_rows) if request.want_generation_logits else None,
         context_logits=_stacked(sequence.context_rows) if request.want_context_logits else None,
         log_probs=tuple(sequence.log_probs),
@@ -161,5 +261,7 @@ def _stacked(rows: list[NDArray[np.float32]]) -> NDArray[np.float32] | None:
 
 
 def _result_of(sequence: Sequence) -> Result:
-    assert sequence.result is not None
-    return sequence.result
+    """The result of a sequence, with those of its followers."""
+    results = [s.result for s in (sequence, *sequence.followers)]
+    first, *others = [r for r in results if r is not None]
+    return replace(first, others=tuple(others))

@@ -2,51 +2,85 @@
 
 from collections.abc import Sequence as SequenceOf
 from hashlib import blake2b
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plugins.engines.openvino.runtime.sequence import Sampling, Sequence
+from plugins.engines.openvino.runtime.sequence import Distribution, Request, Sampling, Sequence
 
 Row = NDArray[np.float32]
+Purpose = Literal["choose", "draft", "accept", "replace"]
 _CANDIDATES = 1024
-"""Tokens sorted first when only `top_p` limits the choice; nearly always enough, the whole vocabulary is sorted otherwise."""
+"""Tokens sorted first when only `top_p` or `min_p` limits the choice; nearly always enough, the whole vocabulary is sorted otherwise."""
 
 
-def uniform(seed: int, position: int) -> float:
-    """A number in [0, 1) that depends on the seed and on the position in the sequence only.
+def uniform(seed: int, position: int, purpose: Purpose = "choose") -> float:
+    """A number in [0, 1) that depends on the seed, the position in the sequence and what it decides only.
 
     So a sequence that is resent and continued (the draft-target loop) draws the same numbers as one that was never interrupted.
     """
-    digest = blake2b(seed.to_bytes(16, "little", signed=True) + position.to_bytes(8, "little"), digest_size=8).digest()
+    key = seed.to_bytes(16, "little", signed=True) + position.to_bytes(8, "little")
+    digest = blake2b(key, digest_size=8, person=purpose.encode()).digest()
     return (int.from_bytes(digest, "little") >> 11) * 2.0**-53
 
 
 def choose(row: Row, sequence: Sequence) -> int:
     """The next token of `sequence` from its row of logits [vocab]; the row is not changed."""
-    sampling = sequence.request.sampling
-    row = _banned(_penalized(row, sequence.tokens, sampling), sequence)
-    if sampling.greedy:
+    row = adjusted(row, sequence.request, sequence.tokens)
+    if sequence.request.sampling.greedy:
         return int(row.argmax())
-    ids, probabilities = candidates(row, sampling)
-    return int(ids[_inverse(probabilities, uniform(sequence.seed, len(sequence.tokens)))])
+    return draw(candidates(row, sequence.request.sampling), uniform(sequence.seed, len(sequence.tokens)))
 
 
 def accept(rows: NDArray[np.float32], sequence: Sequence) -> int:
     """Verify the drafts of `sequence` against rows [1 + drafts, vocab] and extend it; returns how many rows were used.
 
-    Each row's token is drawn from the engine's own distribution p and kept whatever was drafted; verification goes on while it equals the
-    draft. This is rejection sampling with a one-hot proposal: draft d is accepted with probability p(d), and a token that replaces it has
-    the distribution p without d, renormalized. So the answer is distributed as if nothing had been drafted, and greedy is the special case
-    of exact match.
+    The answer is distributed as if nothing had been drafted; greedy is the special case of exact match.
     """
+    drafts = sequence.drafts
     for used, row in enumerate(rows, start=1):
-        token = choose(row, sequence)
-        matched = used <= len(sequence.drafts) and token == sequence.drafts[used - 1]
-        sequence.accepted_tokens += matched
+        if used > len(drafts):
+            token, matched = choose(row, sequence), False
+        elif sequence.drafts_from:
+            token, matched = _judge(row, sequence, drafts[used - 1], sequence.drafts_from[used - 1])
+        else:
+            token = choose(row, sequence)
+            matched = token == drafts[used - 1]
+        sequence.counts.accepted_tokens += matched
         if sequence.accept(token) or not matched:
             return used
     return len(rows)
+
+
+def _judge(row: Row, sequence: Sequence, draft: int, drawn_from: Distribution) -> tuple[int, bool]:
+    """Rejection sampling (Leviathan et al. 2023, algorithm 1): keep a draft drawn from q with probability min(1, p/q), or else draw from
+    the residual max(0, p - q).
+
+    A draft that is certain, q = 1, needs none of this: to draw from p and compare is the same, and then the token does not even depend
+    on the draft.
+    """
+    p = candidates(adjusted(row, sequence.request, sequence.tokens), sequence.request.sampling)
+    position, likely = len(sequence.tokens), p.of(draft)
+    if uniform(sequence.seed, position, "accept") * drawn_from.of(draft) < likely:
+        return draft, True
+    return draw(_residual(p, drawn_from), uniform(sequence.seed, position, "replace")), False
+
+
+def _residual(p: Distribution, q: Distribution) -> Distribution:
+    """The normalized positive part of p - q; p itself where rounding leaves nothing."""
+    order = np.argsort(q.ids)
+    at = np.minimum(np.searchsorted(q.ids, p.ids, sorter=order), len(order) - 1)
+    theirs = np.where(q.ids[order[at]] == p.ids, q.probabilities[order[at]], 0.0)
+    left = np.maximum(p.probabilities - theirs, 0.0)
+    total = left.sum()
+    return Distribution(p.ids, left / total) if total > 0 else p
+
+
+def draw(distribution: Distribution, uniform_draw: float) -> int:
+    """The token at this place of the cumulated probabilities."""
+    cumulated = distribution.probabilities.cumsum()
+    return int(distribution.ids[min(len(cumulated) - 1, int(np.searchsorted(cumulated, uniform_draw, side="right")))])
 
 
 def log_probability(row: Row, token: int) -> float:
@@ -55,8 +89,8 @@ def log_probability(row: Row, token: int) -> float:
     return float(row[token] - top - np.log(np.exp(row - top).sum(dtype=np.float64)))
 
 
-def candidates(row: Row, sampling: Sampling) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Tokens that may be drawn, most likely first, and their probabilities (they sum to 1)."""
+def candidates(row: Row, sampling: Sampling) -> Distribution:
+    """Tokens that may be drawn, most likely first, and their probabilities: temperature, then top-k, top-p, min-p."""
     scaled = row.astype(np.float64) / sampling.temperature
     top = scaled.max()
     if sampling.top_k:
@@ -66,11 +100,13 @@ def candidates(row: Row, sampling: Sampling) -> tuple[NDArray[np.intp], NDArray[
     else:
         everything = np.exp(scaled - top)
         total = everything.sum()
-        ids = _nucleus_candidates(scaled, everything, sampling.top_p * total)
+        ids = _likely(scaled, everything, sampling.top_p * total, sampling.min_p)
         weights = everything[ids]
     keep = _nucleus(weights, sampling.top_p * total) if sampling.top_p < 1.0 else len(ids)
+    if sampling.min_p > 0.0:
+        keep = min(keep, int((weights >= sampling.min_p).sum()))
     weights = weights[:keep]
-    return ids[:keep], weights / weights.sum()
+    return Distribution(ids[:keep], weights / weights.sum())
 
 
 def _largest(row: NDArray[np.float64], count: int) -> NDArray[np.intp]:
@@ -81,11 +117,14 @@ def _largest(row: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     return chosen[np.argsort(-row[chosen], kind="stable")]
 
 
-def _nucleus_candidates(scaled: NDArray[np.float64], weights: NDArray[np.float64], mass: float) -> NDArray[np.intp]:
-    if len(scaled) <= _CANDIDATES or mass >= weights.sum():
-        return np.argsort(-scaled, kind="stable")
-    ids = _largest(scaled, _CANDIDATES)
-    return ids if weights[ids].sum() >= mass else np.argsort(-scaled, kind="stable")
+def _likely(scaled: NDArray[np.float64], weights: NDArray[np.float64], mass: float, min_p: float) -> NDArray[np.intp]:
+    """Indices, most likely first, of at least all tokens that top-p and min-p leave. Weights are relative to the largest one's."""
+    everyone = len(scaled) <= _CANDIDATES or (min_p <= 0.0 and mass >= weights.sum())
+    if not everyone:
+        ids = _largest(scaled, _CANDIDATES)
+        if weights[ids].sum() >= mass or weights[ids[-1]] < min_p:
+            return ids
+    return np.argsort(-scaled, kind="stable")
 
 
 def _nucleus(weights: NDArray[np.float64], mass: float) -> int:
@@ -93,8 +132,9 @@ def _nucleus(weights: NDArray[np.float64], mass: float) -> int:
     return min(len(weights), int(np.searchsorted(weights.cumsum(), mass)) + 1)
 
 
-def _inverse(probabilities: NDArray[np.float64], draw: float) -> int:
-    return min(len(probabilities) - 1, int(np.searchsorted(probabilities.cumsum(), draw, side="right")))
+def adjusted(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
+    """The row [vocab] that follows `tokens`, with penalties, and with what must not come next at minus infinity."""
+    return _banned(_penalized(row, tokens, request.sampling), request, tokens)
 
 
 def _penalized(row: Row, tokens: SequenceOf[int], sampling: Sampling) -> Row:
@@ -108,12 +148,10 @@ def _penalized(row: Row, tokens: SequenceOf[int], sampling: Sampling) -> Row:
     return row
 
 
-def _banned(row: Row, sequence: Sequence) -> Row:
-    """The row with tokens that must not come next at minus infinity."""
-    tokens = sequence.tokens
-    banned = [w[-1] for w in sequence.request.bad_words if tuple(tokens[len(tokens) - len(w) + 1 :]) == w[:-1]]
-    if not sequence.ending_allowed:
-        banned += sequence.request.end_ids
+def _banned(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
+    banned = [w[-1] for w in request.bad_words if tuple(tokens[len(tokens) - len(w) + 1 :]) == w[:-1]]
+    if not request.may_end_after(len(tokens) - len(request.input_ids) + 1):
+        banned += request.end_ids
     if not banned:
         return row
     row = row.copy()

@@ -4,16 +4,23 @@ from collections import deque
 from dataclasses import dataclass
 
 from plugins.engines.openvino.runtime.block_manager import BlockManager, Match
-from plugins.engines.openvino.runtime.sequence import Sequence, Status
+from plugins.engines.openvino.runtime.sequence import RequestError, Sequence, Status
+
+MOST_WAITING = 1024
+"""Sequences that may wait unless told otherwise."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one pass may hold. `min_rows` is the fewest rows a sequence feeds; 2 makes logits independent of how tokens are grouped."""
+    """What one pass may hold, and how many sequences may wait for one.
+
+    `min_rows` is the fewest rows a sequence feeds; 2 makes logits independent of how tokens are grouped.
+    """
 
     max_batch_size: int
     max_batched_tokens: int
     min_rows: int
+    max_waiting: int = MOST_WAITING
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,8 @@ class Work:
 class Scheduler:
     """Chunked prefill, decode and verification in one pass under a token budget.
 
-    When blocks run out the sequence that was admitted last gives its own back and computes them again later; the first one always gets on.
+    When blocks run out the engine's own drafts go first; then the sequence that was admitted last gives its blocks back and computes them
+    again later. The first one always gets on.
     """
 
     def __init__(self, blocks: BlockManager, limits: Limits, *, reuse: bool = True) -> None:
@@ -48,9 +56,19 @@ class Scheduler:
     def idle(self) -> bool:
         return not self.waiting and not self.running
 
+    @property
+    def decoding(self) -> list[Sequence]:
+        """Sequences that the next pass makes a token for, with a draft of the engine's own if there is one."""
+        return [s for s in self.running if s.decoding]
+
     def add(self, sequence: Sequence) -> None:
+        """Queue a sequence and its followers. Raises RequestError when too many wait already."""
         assert sequence.status is Status.WAITING
-        self.waiting.append(sequence)
+        new = (sequence, *sequence.followers)
+        if len(self.waiting) + len(new) > self.limits.max_waiting:
+            found, needed = f"{len(self.waiting)} sequences", f"{len(new)} more make at most {self.limits.max_waiting}"
+            raise RequestError("QUEUE-FULL", "queue", found, needed)
+        self.waiting.extend(new)
 
     def schedule(self) -> list[Work]:
         """Work of the next pass; every sequence in it has room in its block table for the rows it feeds."""
@@ -60,15 +78,17 @@ class Scheduler:
             if sequence.status is not Status.RUNNING:
                 continue  # it gave its blocks to one before it
             work = self._work(sequence, sequence.pending_tokens, budget)
-            if work is not None and self._make_room(sequence, self._room(sequence.table.cached_tokens, work)):
+            if work is not None and self._make_room(sequence, work):
                 plan.append(work)
                 budget -= self._rows(work)
         self._admit(plan, budget)
         return plan
 
     def _admit(self, plan: list[Work], budget: int) -> None:
-        while self.waiting and len(self.running) < self.limits.max_batch_size:
-            sequence = self.waiting[0]
+        """Start waiting sequences, oldest first, until one does not fit; only those that wait for their leader are passed over."""
+        for sequence in [s for s in self.waiting if s.startable]:
+            if len(self.running) >= self.limits.max_batch_size:
+                return
             match = self._match(sequence)
             cached = len(match.full) * self.blocks.tokens_per_block + match.tail_tokens
             work = self._work(sequence, len(sequence.tokens) - cached, budget)
@@ -83,10 +103,11 @@ class Scheduler:
             budget -= self._rows(work)
 
     def _start(self, sequence: Sequence) -> None:
-        self.waiting.popleft()
+        self.waiting.remove(sequence)
         self.running.append(sequence)
         sequence.status = Status.RUNNING
-        sequence.reused_tokens = sequence.reused_tokens or min(sequence.table.reused_tokens, sequence.prompt_tokens)
+        counts = sequence.counts
+        counts.reused_tokens = counts.reused_tokens or min(sequence.table.reused_tokens, sequence.prompt_tokens)
 
     def _match(self, sequence: Sequence) -> Match:
         if not self.reuse or sequence.context_pending:
@@ -96,8 +117,8 @@ class Scheduler:
     def _work(self, sequence: Sequence, pending: int, budget: int) -> Work | None:
         """As much as the budget allows: everything pending with its drafts, or else a chunk without the last token."""
         assert pending > 0
-        drafts = len(sequence.drafts)
-        if max(pending + drafts, self.limits.min_rows) <= budget:
+        sequence.drop_drafts(max(0, budget - pending))
+        if max(pending + len(sequence.drafts), self.limits.min_rows) <= budget:
             return Work(sequence, pending, sample=True)
         if pending == 1 or budget < self.limits.min_rows:
             return None
@@ -109,8 +130,12 @@ class Scheduler:
     def _room(self, cached: int, work: Work) -> int:
         return cached + self._rows(work)
 
-    def _make_room(self, sequence: Sequence, tokens: int) -> bool:
-        while not self.blocks.extend(sequence.table, tokens):
+    def _make_room(self, sequence: Sequence, work: Work) -> bool:
+        cached = sequence.table.cached_tokens
+        if self.blocks.extend(sequence.table, self._room(cached, work)):
+            return True
+        sequence.drop_drafts()
+        while not self.blocks.extend(sequence.table, self._room(cached, work)):
             last = self.running[-1]
             self._preempt(last)
             if last is sequence:
@@ -122,6 +147,7 @@ class Scheduler:
         self.running.remove(sequence)
         self._give_back(sequence)
         sequence.status = Status.WAITING
+        sequence.drop_drafts()
         if sequence.context_pending:
             sequence.context_rows.clear()
         self.waiting.appendleft(sequence)
@@ -136,7 +162,7 @@ class Scheduler:
         sequence.status = Status.FINISHED
 
     def _give_back(self, sequence: Sequence) -> None:
-        sequence.new_blocks += sequence.table.new_blocks
-        sequence.total_blocks = max(sequence.total_blocks, len(sequence.table.blocks))
+        sequence.counts.new_blocks += sequence.table.new_blocks
+        sequence.counts.total_blocks = max(sequence.counts.total_blocks, len(sequence.table.blocks))
         self.blocks.close(sequence.table, sequence.tokens)
         sequence.table.new_blocks = 0

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime.sequence import Request, RequestError, Sampling, Words
 
@@ -16,6 +18,7 @@ def validate(request: Request, record: EngineRecord, max_cached_tokens: int) -> 
     _check_ids("end_id", request.end_ids, record)
     _check_words("stop_words_list", request.stop_words, record)
     _check_words("bad_words_list", request.bad_words, record)
+    _check_drafts(request, record)
     _check_sampling(request.sampling)
 
 
@@ -25,13 +28,27 @@ def _require(ok: bool, field: str, found: object, needed: str) -> None:
 
 
 def _check_lengths(request: Request, record: EngineRecord, max_cached_tokens: int) -> None:
-    prompt, new, drafts = len(request.input_ids), request.max_new_tokens, len(request.draft_ids)
+    prompt, new = len(request.input_ids), request.max_new_tokens
     longest = min(record.max_sequence_tokens, max_cached_tokens)
     _require(1 <= prompt <= record.max_input_tokens, "input_lengths", prompt, f"1 to {record.max_input_tokens} tokens")
     _require(new >= 1, "request_output_len", new, "at least 1 token")
     _require(prompt + new <= longest, "request_output_len", f"{new} after {prompt}", f"at most {longest} tokens in all")
-    _require(drafts <= record.max_draft_tokens, "draft_input_ids", f"{drafts} tokens", f"at most {record.max_draft_tokens} tokens")
     _require(request.min_tokens >= 0, "min_tokens", request.min_tokens, "0 or more")
+
+
+def _check_drafts(request: Request, record: EngineRecord) -> None:
+    drafts, own, most = len(request.draft_ids), request.speculation.max_draft_tokens, record.max_draft_tokens
+    _require(drafts <= most, "draft_input_ids", f"{drafts} tokens", f"at most {most} tokens")
+    _require(0 <= own <= most, "max_draft_tokens", own, f"0 to {most}")
+    _require(not (drafts and own), "draft_input_ids", f"{drafts} tokens", "none when the engine drafts by itself")
+    _require(1 <= request.num_sequences <= record.max_batch_size, "num_sequences", request.num_sequences, f"1 to {record.max_batch_size}")
+    _require(not drafts or request.num_sequences == 1, "num_sequences", request.num_sequences, "1 with draft_input_ids")
+    if request.draft_logits is not None:
+        shape, needed = request.draft_logits.shape, (drafts, record.vocab_size)
+        _require(shape == needed, "draft_logits", f"shape {list(shape)}", f"shape {list(needed)}")
+        _require(
+            bool(np.isfinite(request.draft_logits.max(axis=1)).all()), "draft_logits", "rows without a finite number", "finite numbers"
+        )
 
 
 def _check_ids(field: str, ids: tuple[int, ...], record: EngineRecord) -> None:
@@ -50,6 +67,7 @@ def _check_sampling(sampling: Sampling) -> None:
     _require(_finite(sampling.temperature) and sampling.temperature >= 0, "temperature", sampling.temperature, "0 or more")
     _require(sampling.top_k >= 0, "runtime_top_k", sampling.top_k, "0 (all) or more")
     _require(0 < sampling.top_p <= 1, "runtime_top_p", sampling.top_p, "more than 0, at most 1")
+    _require(0 <= sampling.min_p <= 1, "min_p", sampling.min_p, "0 (all) to 1")
     penalty = sampling.repetition_penalty
     _require(_finite(penalty) and penalty > 0, "repetition_penalty", penalty, "more than 0")
     _require(_finite(sampling.presence_penalty), "presence_penalty", sampling.presence_penalty, "a finite number")

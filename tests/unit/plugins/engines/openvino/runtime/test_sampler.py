@@ -51,8 +51,8 @@ def test_draft_is_accepted_with_its_own_probability_and_replaced_from_the_rest()
     for seed in range(20_000):
         one = sequence(draft_ids=(draft,), sampling=Sampling(seed=seed))
         sampler.accept(np.stack([ROW, ROW]), one)
-        accepted += one.accepted_tokens
-        if not one.accepted_tokens:
+        accepted += one.counts.accepted_tokens
+        if not one.counts.accepted_tokens:
             replaced[one.tokens[1]] += 1
     p = softmax(ROW)
     residual = p.copy()
@@ -92,31 +92,31 @@ def test_uniform_is_uniform_over_positions() -> None:
 
 
 def test_top_k_keeps_the_k_largest() -> None:
-    ids, probabilities = sampler.candidates(ROW, Sampling(top_k=3))
-    assert ids.tolist() == [1, 5, 2]
-    assert probabilities == pytest.approx(softmax(ROW[[1, 5, 2]]))
+    kept = sampler.candidates(ROW, Sampling(top_k=3))
+    assert kept.ids.tolist() == [1, 5, 2]
+    assert kept.probabilities == pytest.approx(softmax(ROW[[1, 5, 2]]))
 
 
 def test_top_p_keeps_the_smallest_set_that_reaches_the_mass() -> None:
     p = softmax(ROW)
-    ids, probabilities = sampler.candidates(ROW, Sampling(top_p=float(p[1] + p[5]) - 1e-6))
-    assert ids.tolist() == [1, 5]
-    assert probabilities.sum() == pytest.approx(1)
+    kept = sampler.candidates(ROW, Sampling(top_p=float(p[1] + p[5]) - 1e-6))
+    assert kept.ids.tolist() == [1, 5]
+    assert kept.probabilities.sum() == pytest.approx(1)
 
 
 def test_top_p_of_a_large_flat_vocabulary_is_not_cut_short() -> None:
-    ids, _ = sampler.candidates(np.zeros(5000, dtype=np.float32), Sampling(top_p=0.9))
-    assert len(ids) == pytest.approx(4500, abs=1)
+    kept = sampler.candidates(np.zeros(5000, dtype=np.float32), Sampling(top_p=0.9))
+    assert len(kept.ids) == pytest.approx(4500, abs=1)
 
 
 def test_top_p_of_a_large_vocabulary_equals_full_sort() -> None:
     row = np.random.default_rng(0).normal(scale=4, size=5000).astype(np.float32)
-    ids, probabilities = sampler.candidates(row, Sampling(top_p=0.8))
+    kept = sampler.candidates(row, Sampling(top_p=0.8))
     order = np.argsort(-row, kind="stable")
     mass = softmax(row)[order].cumsum()
     count = int((mass < 0.8).sum()) + 1
-    assert ids.tolist() == order[:count].tolist()
-    assert probabilities == pytest.approx(softmax(row)[ids] / mass[count - 1])
+    assert kept.ids.tolist() == order[:count].tolist()
+    assert kept.probabilities == pytest.approx(softmax(row)[kept.ids] / mass[count - 1])
 
 
 def test_low_temperature_is_almost_greedy_and_zero_is_greedy() -> None:
@@ -148,7 +148,7 @@ def test_bad_word_is_banned_at_every_offset_of_a_verification() -> None:
     one = sequence(draft_ids=(1, 1), bad_words=((1, 1),))
     sampler.accept(np.stack([ROW] * 3), one)
     assert one.tokens == [0, 1, 5]
-    assert one.accepted_tokens == 1
+    assert one.counts.accepted_tokens == 1
 
 
 def test_end_id_is_banned_until_min_tokens() -> None:
@@ -167,7 +167,7 @@ def test_end_id_inside_an_accepted_block_ends_the_answer_there(offset: int) -> N
     assert sampler.accept(rows, one) == offset + 1
     assert one.finish == "end"
     assert one.tokens[1:] == want[: offset + 1]
-    assert one.accepted_tokens == min(offset + 1, 3)
+    assert one.counts.accepted_tokens == min(offset + 1, 3)
 
 
 @pytest.mark.parametrize("offset", range(3))

@@ -1,0 +1,142 @@
+"""The draft model inside the engine: its own cache, kept in step with the target's sequences."""
+
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plugins.engines.openvino.record import EngineRecord
+from plugins.engines.openvino.runtime.block_manager import BlockManager, BlockTable, Match, common_prefix
+from plugins.engines.openvino.runtime.runner import Feed, Runner
+from plugins.engines.openvino.runtime.sampler import adjusted, candidates, draw, uniform
+from plugins.engines.openvino.runtime.sequence import Distribution, Sequence
+
+
+@dataclass(frozen=True)
+class Want:
+    """A sequence for which `tokens` tokens shall be drafted, drawn as the request draws or else the most likely ones."""
+
+    sequence: Sequence
+    tokens: int
+    sampled: bool
+
+
+@dataclass
+class Draft:
+    """Tokens drafted so far, and what each was drawn from; nothing there when the most likely ones are taken."""
+
+    want: Want
+    tokens: list[int] = field(default_factory=list)
+    drawn_from: list[Distribution] = field(default_factory=list)
+
+    @property
+    def text(self) -> list[int]:
+        return self.want.sequence.tokens + self.tokens
+
+    @property
+    def done(self) -> bool:
+        return len(self.tokens) >= self.want.tokens or (bool(self.tokens) and self.tokens[-1] in self.want.sequence.request.end_ids)
+
+    def extend(self, row: NDArray[np.float32]) -> None:
+        """Choose the next token from its row of logits [vocab]."""
+        request, text = self.want.sequence.request, self.text
+        row = adjusted(row, request, text)
+        if self.want.sampled:
+            self.drawn_from.append(candidates(row, request.sampling))
+            self.tokens.append(draw(self.drawn_from[-1], uniform(self.want.sequence.seed, len(text), "draft")))
+        else:
+            self.tokens.append(int(row.argmax()))
+
+
+@dataclass
+class _Track:
+    """Where the draft's cache is: the table's tokens are final, `fed` are drafts behind them whose fate was not known when they were fed."""
+
+    table: BlockTable
+    fed: list[int] = field(default_factory=list)
+
+    @property
+    def cached_tokens(self) -> int:
+        return self.table.cached_tokens + len(self.fed)
+
+
+class DraftModel:
+    """Drafts for several sequences at once. A sequence for which there is no room is simply not drafted for."""
+
+    def __init__(self, record: EngineRecord, runner: Runner, blocks: BlockManager, *, reuse: bool = True) -> None:
+        self.record = record
+        self.runner = runner
+        self.blocks = blocks
+        self._reuse = reuse
+        self._tracks: dict[Sequence, _Track] = {}
+
+    def propose(self, wants: SequenceOf[Want]) -> list[Draft]:
+        """A draft for each want. It stays empty while the draft model still reads the sequence, a chunk of it each time."""
+        drafts = [Draft(want) for want in wants]
+        open_drafts = [draft for draft in drafts if self._keep_step(draft.want)]
+        while open_drafts:
+            open_drafts = self._pass(open_drafts)
+        return drafts
+
+    def forget(self, sequence: Sequence) -> None:
+        """End of a sequence; what was computed for it stays as cache."""
+        track = self._tracks.pop(sequence, None)
+        if track is not None:
+            self.blocks.close(track.table, sequence.tokens)
+
+    def unread_tokens(self, sequence: Sequence) -> int:
+        """Tokens of a sequence that the next draft has to read first."""
+        track = self._tracks.get(sequence)
+        return len(sequence.tokens) - (track.cached_tokens if track else 0)
+
+    def _keep_step(self, want: Want) -> bool:
+        """Roll the cache back to what is now known to be right, and make room; False when there is none."""
+        tokens = want.sequence.tokens
+        track = self._tracks.get(want.sequence)
+        if track is None:
+            match = self.blocks.match(tokens, len(tokens) - 1) if self._reuse else Match()
+            track = self._tracks[want.sequence] = _Track(self.blocks.open(match))
+        table = track.table
+        right = common_prefix(track.fed, tokens[table.cached_tokens :])
+        self.blocks.commit(table, tokens, table.cached_tokens + right)
+        track.fed.clear()
+        needed = len(tokens) + want.tokens
+        return needed <= self.record.max_sequence_tokens and self.blocks.extend(table, needed)
+
+    def _pass(self, drafts: SequenceOf[Draft]) -> list[Draft]:
+        """One forward pass over the drafts that fit in it; returns those that go on."""
+        feeds: list[Feed] = []
+        fed: list[Draft] = []
+        budget = self.record.max_batched_tokens
+        for draft in drafts:
+            feed = self._feed(draft, budget)
+            if feed is not None:
+                feeds.append(feed)
+                fed.append(draft)
+                budget -= max(len(feed.tokens), self.runner.min_rows)
+        rows = iter(self.runner.forward(feeds)) if feeds else iter(())
+        going_on = []
+        for draft, feed in zip(fed, feeds, strict=True):
+            self._note(draft, feed)
+            if feed.first_wanted < len(feed.tokens):
+                draft.extend(next(rows))
+                if not draft.done:
+                    going_on.append(draft)
+        return going_on
+
+    def _feed(self, draft: Draft, budget: int) -> Feed | None:
+        track = self._tracks[draft.want.sequence]
+        pending = draft.text[track.cached_tokens :]
+        if budget < self.runner.min_rows:
+            return None
+        chunk = pending[:budget]
+        whole = len(chunk) == len(pending)
+        return Feed(chunk, track.cached_tokens, track.table.blocks, len(chunk) - 1 if whole else len(chunk))
+
+    def _note(self, draft: Draft, feed: Feed) -> None:
+        track = self._tracks[draft.want.sequence]
+        if draft.tokens:
+            track.fed += feed.tokens
+        else:
+            self.blocks.commit(track.table, draft.want.sequence.tokens, feed.cached_tokens + len(feed.tokens))
