@@ -21,8 +21,9 @@ from builder.api import (
     StageError,
     TandemError,
 )
-from plugins.engines.openvino.check import KV_CACHE, check
+from plugins.engines.openvino.check import check
 from plugins.engines.openvino.head import read_head_ids, write_head_ids
+from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.memory import engine_memory
 from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, EngineRecord
 from plugins.engines.openvino.tokenizer import copy_tokenizer, tokenizer_digest
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "3"
+EXPORTER_VERSION = "4"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 
@@ -68,12 +69,14 @@ class OpenVinoEngine:
 
     def _build(self, request: EngineRequest, destination: Path, progress: Progress) -> None:
         from plugins.engines.openvino.export import export
+        from plugins.engines.openvino.fuse import merge_projections
         from plugins.engines.openvino.weights import compress, save
 
         record = describe(request, self.versions())
         head_ids = read_head_ids(request.checkpoint, record.vocab_size) if request.role == "draft" else None
         progress("export", 0.0)
         model = export(request.checkpoint, head_ids)
+        merge_projections(model)
         progress(f"compress weights: {request.weights}", 0.4)
         model = compress(model, request.weights, request.options)
         progress("write model", 0.8)
@@ -123,7 +126,7 @@ def describe(request: EngineRequest, versions: Mapping[str, str]) -> EngineRecor
         head_dim=head_dim(config),
         max_position_tokens=config.max_position_embeddings,
         weights=request.weights,
-        kv_cache=KV_CACHE[request.kv_cache],
+        kv_cache=KV_WORDS[request.kv_cache],
         max_batch_size=request.max_batch_size,
         max_input_tokens=request.max_input_tokens,
         max_sequence_tokens=request.max_sequence_tokens,
