@@ -75,7 +75,6 @@ class PeerProcess:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(place.folder.parent), **environment},
             )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
