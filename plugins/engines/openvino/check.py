@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from builder.api import EngineRequest, Finding
+from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.record import TOKENS_PER_BLOCK
 
 WEIGHTS = ("none", "int8", "int4")
-KV_CACHE = {"auto": "u8", "int8": "u8", "fp32": "f32"}
-"""Pair-file word to OpenVINO's. bf16 is impossible beside float32 inference (OpenVINO 2026.4 CPU), and only that is exact."""
-
 OPTIONS = ("exact_draft", "group_size", "ratio")
 """`exact_draft` bool (true): whether the draft, too, answers the same however tokens are grouped; targets always do. `group_size` int (64)
 and `ratio` 0..1 (0.8) for int4 weights."""
@@ -44,10 +42,10 @@ def _check_words(request: EngineRequest) -> _Findings:
         message = f"The CPU engine has no {request.weights} weights."
         fix = f"set {role}.weights to int8, or choose a lane that has {request.weights}"
         yield _refusal("ENGINE-WEIGHTS", message, f"{role}.weights", request.weights, " | ".join(WEIGHTS), fix)
-    if request.kv_cache not in KV_CACHE:
-        message = f"The CPU engine stores keys and values in 8-bit integers or float32, not in {request.kv_cache}."
-        fix = f"set {role}.kv_cache to auto (int8) or fp32"
-        yield _refusal("ENGINE-KV-DTYPE", message, f"{role}.kv_cache", request.kv_cache, " | ".join(KV_CACHE), fix)
+    if request.kv_cache not in KV_WORDS:
+        message = f"OpenVINO's paged attention on CPU keeps no {request.kv_cache} cache."
+        fix = f"set {role}.kv_cache to auto (int8)"
+        yield _refusal("ENGINE-KV-DTYPE", message, f"{role}.kv_cache", request.kv_cache, " | ".join(KV_WORDS), fix)
     if request.tokens_per_block != TOKENS_PER_BLOCK:
         message = f"OpenVINO's paged attention on CPU has blocks of {TOKENS_PER_BLOCK} tokens."
         fix = f"set kv_cache.tokens_per_block to {TOKENS_PER_BLOCK}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from plugins.engines.openvino.kv_cache import PRECISIONS, bytes_per_token
+
 FILE_NAME = "config.json"
 MODEL_FILE = "model.xml"
 TOKENIZER_FOLDER = "tokenizer"
@@ -15,13 +17,11 @@ KV_POOL_LIMIT_BYTES = 4 << 30
 """Largest cache that an engine takes by itself; `max_tokens_in_paged_kv_cache` of the served model overrides it."""
 
 _WEIGHT_ALGORITHMS = {"none": None, "int8": "W8A16", "int4": "W4A16"}
-_KV_ALGORITHMS = {"f32": None, "u8": "INT8"}
-_KV_SCALE_BYTES = 8  # one float32 scale and one float32 zero point for each token and head (KEY_CACHE_QUANT_MODE=BY_TOKEN)
 
 
 @dataclass(frozen=True)
 class EngineRecord:
-    """What one engine is and may be asked. `kv_cache` is OpenVINO's word, `u8` or `f32`.
+    """What one engine is and may be asked. `kv_cache` is OpenVINO's word, a key of `PRECISIONS`.
 
     `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
     """
@@ -53,8 +53,7 @@ class EngineRecord:
     @property
     def kv_bytes_per_token(self) -> int:
         """Bytes that one token takes in the cache, keys and values of all layers."""
-        row = self.head_dim + _KV_SCALE_BYTES if self.kv_cache == "u8" else 4 * self.head_dim
-        return 2 * self.layers * self.kv_heads * row
+        return bytes_per_token(self.kv_cache, self.layers, self.kv_heads, self.head_dim)
 
     @property
     def max_cached_tokens(self) -> int:
@@ -87,7 +86,10 @@ class EngineRecord:
             "num_key_value_heads": self.kv_heads,
             "head_size": self.head_dim,
             "max_position_embeddings": self.max_position_tokens,
-            "quantization": {"quant_algo": _WEIGHT_ALGORITHMS[self.weights], "kv_cache_quant_algo": _KV_ALGORITHMS[self.kv_cache]},
+            "quantization": {
+                "quant_algo": _WEIGHT_ALGORITHMS[self.weights],
+                "kv_cache_quant_algo": PRECISIONS[self.kv_cache].quant_algo,
+            },
             "mapping": {"world_size": 1, "tp_size": 1, "pp_size": 1},
         }
 

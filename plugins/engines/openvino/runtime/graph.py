@@ -4,6 +4,7 @@ A paged model can be neither saved as IR and read back nor exported as a blob (O
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +12,27 @@ SAMPLED_ROWS = "sampled_tokens_indices"
 """Input [rows] int64: the fed tokens whose logits are wanted."""
 
 
-def compile_paged(model_file: Path, kv_cache: str, threads: int | None, copies: int) -> list[Any]:
-    """Compiled models, all alike, whose cache blocks are inputs and whose logits are those of the sampled rows."""
+def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, copies: int) -> list[Any]:
+    """Compiled models, all alike, whose cache blocks are inputs and whose logits are those of the sampled rows.
+
+    `cache`: compile properties of the cache. Raises RuntimeError when this CPU cannot compute in the precision that the cache needs.
+    """
     import openvino as ov
     from openvino._offline_transformations import paged_attention_transformation
 
     core = ov.Core()
+    properties = _properties(cache, threads)
+    if properties["INFERENCE_PRECISION_HINT"] == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        raise RuntimeError("a bf16 cache needs a CPU that computes in bf16 (AVX512-BF16 or AMX); use int8 or fp32")
     model = core.read_model(model_file)
     paged_attention_transformation(model)
     _gather_rows(model)
-    return [core.compile_model(model, "CPU", _properties(kv_cache, threads)) for _ in range(copies)]
+    return [core.compile_model(model, "CPU", properties) for _ in range(copies)]
 
 
-def _properties(kv_cache: str, threads: int | None) -> dict[str, Any]:
-    """Compile options. Keys quantized by channel would depend on how tokens are grouped into passes; by token they do not.
-
-    The number of threads is always said: left to OpenVINO, several compiled models get in each other's way.
-    """
-    return {
-        "KV_CACHE_PRECISION": kv_cache,
-        "KEY_CACHE_QUANT_MODE": "BY_TOKEN",
-        "INFERENCE_PRECISION_HINT": "f32",
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads or len(os.sched_getaffinity(0)),
-    }
+def _properties(cache: Mapping[str, str], threads: int | None) -> dict[str, Any]:
+    """Compile options. The number of threads is always said: left to OpenVINO, several compiled models get in each other's way."""
+    return {**cache, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads or len(os.sched_getaffinity(0))}
 
 
 def _gather_rows(model: Any) -> None:

@@ -1,6 +1,7 @@
 """One compiled model with its inputs: rewritten in place while their lengths stay the same."""
 
 import time
+from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,12 @@ class Program:
     def bind(self, name: str, array: NDArray[Any]) -> None:
         """Let an input read and write this array from now on."""
         self._request.set_tensor(name, shared_tensor(array))
+
+    def bind_cache(self, name: str, memory: NDArray[np.uint8], shape: SequenceOf[int], kind: Any) -> None:
+        """Let a cache input of this shape and OpenVINO element type live in `memory`, whose type numpy need not know."""
+        import openvino as ov
+
+        self._request.set_tensor(name, ov.Tensor(memory, ov.Shape(shape), kind))
 
     def forward(self, batch: Batch, rows: list[int]) -> NDArray[np.float32]:
         """Logits [len(rows), head] of these rows of the batch; valid until the next call."""

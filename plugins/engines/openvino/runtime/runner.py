@@ -1,5 +1,6 @@
 """One forward pass over several sequences: OpenVINO computes, rows of logits come back."""
 
+import math
 from collections.abc import Sequence as SequenceOf
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plugins.engines.openvino.head import read_head_ids
+from plugins.engines.openvino.kv_cache import compile_properties
 from plugins.engines.openvino.record import MODEL_FILE, EngineRecord
 from plugins.engines.openvino.runtime.batch import Batch, Feed
 from plugins.engines.openvino.runtime.graph import compile_paged
@@ -31,7 +33,7 @@ class Runner:
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
         weights = (engine_dir / MODEL_FILE).with_suffix(".bin")
         widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size)
-        compiled = compile_paged(engine_dir / MODEL_FILE, record.kv_cache, threads, 1 + len(widths))
+        compiled = compile_paged(engine_dir / MODEL_FILE, compile_properties(record.kv_cache, record.head_dim), threads, 1 + len(widths))
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))
         self._caches = _make_caches(compiled[0], programs, blocks + 1)
@@ -85,25 +87,24 @@ class Runner:
         return full
 
 
-def _make_caches(compiled: Any, programs: SequenceOf[Program], blocks: int) -> list[NDArray[Any]]:
-    """Cache memory of every layer, read and written by all programs.
+def _make_caches(compiled: Any, programs: SequenceOf[Program], blocks: int) -> list[NDArray[np.uint8]]:
+    """Cache memory [blocks, bytes of a block] of every layer, read and written by all programs.
 
     It starts as zeros because a masked token still meets a multiplication, and 0 * nan is nan.
     """
     caches = []
     for port in compiled.inputs:
         if "cache" in port.any_name:
-            shape = (blocks, *(d.get_length() for d in list(port.partial_shape)[1:]))
-            cache = _aligned_zeros(shape, np.dtype(port.element_type.to_dtype()))
+            block = [d.get_length() for d in list(port.partial_shape)[1:]]
+            cache = _aligned_zeros(blocks, math.prod(block) * port.element_type.bitwidth // 8)
             for program in programs:
-                program.bind(port.any_name, cache)
+                program.bind_cache(port.any_name, cache, [blocks, *block], port.element_type)
             caches.append(cache)
     return caches
 
 
-def _aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _aligned_zeros(rows: int, row_bytes: int) -> NDArray[np.uint8]:
     """Zeros that start at a multiple of a cache line; pages stay untouched, and take no memory, until they are written."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.zeros(size + _ALIGNMENT_BYTES, dtype=np.uint8)
+    memory = np.zeros(rows * row_bytes + _ALIGNMENT_BYTES, dtype=np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT_BYTES
-    return memory[start : start + size].view(dtype).reshape(shape)
+    return memory[start : start + rows * row_bytes].reshape(rows, row_bytes)

@@ -41,7 +41,7 @@ def codes(request: EngineRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("weights", ["none", "int8", "int4"])
-@pytest.mark.parametrize("kv_cache", ["auto", "int8", "fp32"])
+@pytest.mark.parametrize("kv_cache", ["auto", "int8", "int4", "fp32", "bf16"])
 def test_supported_words_pass(make: Make, weights: str, kv_cache: str) -> None:
     assert codes(make(weights=weights, kv_cache=kv_cache)) == []
 
@@ -50,7 +50,7 @@ def test_supported_words_pass(make: Make, weights: str, kv_cache: str) -> None:
     ("changes", "code"),
     [
         ({"weights": "fp8"}, "ENGINE-WEIGHTS"),
-        ({"kv_cache": "bf16"}, "ENGINE-KV-DTYPE"),
+        ({"kv_cache": "nvfp4"}, "ENGINE-KV-DTYPE"),
         ({"kv_cache": "fp8"}, "ENGINE-KV-DTYPE"),
         ({"tokens_per_block": 64}, "ENGINE-BLOCK-SIZE"),
         ({"max_batched_tokens": 5}, "ENGINE-BATCHED-TOKENS"),
