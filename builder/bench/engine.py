@@ -22,7 +22,7 @@ INSTALL = "make bench-peers"
 
 @dataclass(frozen=True)
 class PairUnderTest:
-    """A built pair: its folders, and digests of its checkpoints by role."""
+    """A built pair: its folders and digests of its checkpoints by role, limits in tokens, and what a reader should know of it."""
 
     name: str
     engines: Mapping[str, Path]
@@ -30,7 +30,7 @@ class PairUnderTest:
     digests: Mapping[str, str]
     max_sequence_tokens: int
     max_draft_tokens: int
-    versions: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_draft(self) -> bool:
@@ -108,7 +108,7 @@ def run_bench(
         single=single,
         concurrent=concurrent,
         machine=machine_facts(),
-        facts={OURS: pair.versions, **opened.facts},
+        facts={OURS: pair.facts, **opened.facts},
         command=command,
     )
 

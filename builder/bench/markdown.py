@@ -4,14 +4,14 @@ from pathlib import Path
 
 from builder.bench.report import BenchReport
 from builder.bench.rows import PLAIN, SPECULATIONS, Row
-from builder.bench.statistics import Samples, Spread, likeness, speedup, tokens_per_s
+from builder.bench.statistics import Likeness, Samples, Spread, speedup, tokens_per_s
 from builder.bench.systems import System
 from builder.report.markdown import table
 from builder.report.write import write_atomic
 
 BEGIN, END = "<!-- tandem bench engine: begin -->", "<!-- tandem bench engine: end -->"
 
-COLUMNS = ("against", "ratio (least to greatest repeat)", "must reach", "aim", "result")
+COLUMNS = ("ours", "against", "over", "ratio (least to greatest repeat)", "must reach", "aim", "result")
 
 
 def write_page(report: BenchReport, file: Path) -> None:
@@ -55,9 +55,9 @@ def _how(report: BenchReport) -> str:
 
 def row_cells(row: Row) -> tuple[str, ...]:
     """A line of the table of comparisons, in the order of `COLUMNS`."""
-    title = f"{row.title} ({row.detail})" if row.detail else row.title
     bounds = (_bound(row, bound) for bound in (row.must_reach, row.aim))
-    return (title, _spread(row.value, row.unit), *bounds, f"**{row.result}**" if row.result == "missed" else row.result)
+    result = f"**{row.result}**" if row.result == "missed" else row.result
+    return (row.ours, row.against or "-", row.over, _spread(row.value, row.unit), *bounds, result)
 
 
 def _bound(row: Row, bound: float | None) -> str:
@@ -80,15 +80,14 @@ def _absent(report: BenchReport) -> str:
 
 
 def _systems(report: BenchReport) -> str:
-    samples, kinds = report.samples, report.samples.kinds
-    rows = [_system(samples, system, kinds) for system in report.single if samples.of(system.key).all]
+    samples, kinds, alike = report.samples, report.samples.kinds, report.alike
+    rows = [_system(samples, system, kinds, alike.get(system.key)) for system in report.single if samples.of(system.key).all]
     return table(("system", "mix (least to greatest repeat)", *kinds, "equal answers", "equal first tokens, median"), rows)
 
 
-def _system(samples: Samples, system: System, kinds: tuple[str, ...]) -> tuple[str, ...]:
+def _system(samples: Samples, system: System, kinds: tuple[str, ...], like: Likeness | None) -> tuple[str, ...]:
     own = samples.of(system.key)
     by_kind = (samples.of(system.key, kind=kind).spread(tokens_per_s) for kind in kinds)
-    like = likeness(samples.of(PLAIN), own)
     alike = (f"{like.equal_answers} of {like.answers}", f"{like.equal_first_tokens:g}") if like else ("-", "-")
     return (system.label, _speed(own.spread(tokens_per_s)), *(f"{s.median:.0f}" if s else "-" for s in by_kind), *alike)
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from builder.bench.measure import Run, Sample
-from builder.bench.rows import Row, compare
-from builder.bench.statistics import Samples
+from builder.bench.rows import PLAIN, Row, compare
+from builder.bench.statistics import Likeness, Samples, likeness
 from builder.bench.systems import System
 from builder.errors import StageError, TandemError
 from builder.report.model import json_ready
@@ -48,6 +48,13 @@ class BenchReport:
         return tuple(party for party, error in self.absent.items() if isinstance(error, StageError))
 
     @property
+    def alike(self) -> dict[str, Likeness]:
+        """How the answers of each measured system agree with this engine's own."""
+        own = self.samples.of(PLAIN)
+        compared = {system.key: likeness(own, self.samples.of(system.key)) for system in self.single}
+        return {key: like for key, like in compared.items() if like is not None}
+
+    @property
     def missed(self) -> tuple[Row, ...]:
         """Lines below what must be reached."""
         return tuple(row for row in self.rows if row.result == "missed")
@@ -62,6 +69,7 @@ class BenchReport:
                 "command": self.command,
                 "settings": self.settings.__dict__,
                 "rows": [_row(row) for row in self.rows],
+                "alike": {key: like.__dict__ for key, like in self.alike.items()},
                 "absent": {party: error.finding.as_dict() for party, error in self.absent.items()},
                 "failed": self.failed,
                 "facts": self.facts,

@@ -8,6 +8,7 @@ from builder.bench.engine import PairUnderTest, PeersAt, bench_prompts, open_ses
 from builder.bench.report import BenchReport, BenchSettings
 from builder.gates.prompts import load_prompts
 from builder.pipeline.session import Session
+from builder.spec import PairSpec
 
 
 def bench_pair(
@@ -38,5 +39,13 @@ def _pair(session: Session) -> PairUnderTest:
         digests={role: str(stage.inputs["checkpoint"]) for role, stage in builds.items()},
         max_sequence_tokens=spec.limits.max_sequence_tokens,
         max_draft_tokens=spec.speculation.max_draft_tokens,
-        versions={"trt-tandem": __version__, **engine_versions},
+        facts={"trt-tandem": __version__, **engine_versions, **_limits(spec)},
     )
+
+
+def _limits(spec: PairSpec) -> dict[str, str]:
+    """What of the pair file decides speed."""
+    precision = f"{spec.target.weights} weights, {spec.target.kv_cache} KV cache"
+    draft = f"; draft {spec.draft.weights} weights, at most {spec.speculation.max_draft_tokens} tokens" if spec.draft.checkpoint else ""
+    limits = f"at most {spec.limits.max_batch_size} sequences and {spec.limits.max_batched_tokens} tokens a pass"
+    return {"precision": f"{precision}{draft}", "limits": limits}

@@ -44,12 +44,10 @@ def report(made: SimpleNamespace) -> BenchReport:
 
 def test_page_shows_comparisons_systems_kinds_and_how_to_repeat(report: BenchReport) -> None:
     page = render(report)
-    assert "| transformers bf16 `generate`, target only | 3.75x (2.50 to 5.00) | 3x | 4x | reached |" in page
-    assert "| own target only, speculation | 3.00x (2.00 to 4.00) | 1.3x | 1.6x | aim reached |" in page
-    assert "| OpenVINO GenAI int8, target only | - | 1x | 1.3x | not measured |" in page
-    assert (
-        "| Python outside the kernels, per decode step | 0.10 ms (0.10 to 0.10) | at most 0.4 ms | at most 0.2 ms | aim reached |" in page
-    )
+    assert "| Tandem, target only | transformers bf16 `generate` | mix | 3.75x (2.50 to 5.00) | 3x | 4x | reached |" in page
+    assert "| Tandem, draft model and lookup | Tandem, target only | mix | 3.00x (2.00 to 4.00) | 1.3x | 1.6x | aim reached |" in page
+    assert "| Tandem, target only | OpenVINO GenAI int8, KV u8 | mix | - | 1x | 1.3x | not measured |" in page
+    assert "| Tandem, Python outside the kernels, per decode step | - | mix | 0.10 ms (0.10 to 0.10) | at most 0.4 ms |" in page
     assert "| transformers bf16 `generate` | 2 (2 to 2) | 2 | 2 | 0 of 2 | 0 |" in page
     assert "| Tandem, draft model and lookup | 20 (20 to 20) | 20 | 20 | 2 of 2 | 10 |" in page
     assert "| 2 requests at once | tokens per second (least to greatest repeat) |" in page
@@ -65,7 +63,7 @@ def test_missed_lines_stand_out(made: SimpleNamespace, report: BenchReport) -> N
     slow = [made.sample("tandem/lookup", [made.prompt("p")], 2.0), made.sample("tandem/plain", [made.prompt("p")], 1.0)]
     facts = {name: getattr(report, name) for name in ("name", "settings", "single", "concurrent", "facts", "machine", "command")}
     missed = make_report(Run(samples=slow), {}, **facts)
-    assert [row.title for row in missed.missed] == ["own target only, speculation", "own target only, speculation, worst kind of prompt"]
+    assert [row.over for row in missed.missed] == ["mix", "worst kind: chat"]
     assert "**missed**" in render(missed)
 
 
@@ -77,6 +75,8 @@ def test_json_holds_rows_samples_and_what_was_absent(report: BenchReport) -> Non
     assert whole["samples"][0]["work"]["passes"] == 10
     assert whole["absent"]["openvino_genai"]["code"] == "PEER-NOT-INSTALLED"
     assert whole["failed"] == ["llama_cpp"]
+    assert whole["alike"]["transformers/plain"] == {"equal_first_tokens": 0, "equal_answers": 0, "answers": 2}
+    assert whole["alike"]["tandem/draft_lookup"]["equal_answers"] == 2
 
 
 def test_page_is_written_between_its_marks_or_as_the_file(report: BenchReport, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_result_is_written_as_json_and_page(
     assert seen == [BenchSettings(repeats=4, concurrency=0)]
     printed = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert printed == json.loads((tmp_path / "build" / "demo" / "bench-engine.json").read_text())
-    assert "| own target only, speculation | 2.00x" in page.read_text()
+    assert "| Tandem, prompt lookup | Tandem, target only | mix | 2.00x" in page.read_text()
 
 
 def test_table_is_shown_without_json(
