@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder.checkpoint.geometry import Geometry, SizeError, read_geometry
 from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
 from builder.errors import RefusedError
 
@@ -54,19 +55,27 @@ def read_checkpoint(path: Path, field: str) -> Checkpoint:
     if not (path / "tokenizer.json").is_file():
         fix = "copy it from the model, or save the tokenizer with transformers, which writes it"
         raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", fix)
-    text = config.get("text_config") or config
-    heads = _number(text, path, field, "num_attention_heads", "n_head")
+    geometry = _read_geometry(config, path, field)
     return Checkpoint(
         path=path,
         config=config,
         model_type=str(config.get("model_type", "")),
-        vocab_size=_number(text, path, field, "vocab_size"),
-        layers=_number(text, path, field, "num_hidden_layers", "n_layer"),
-        kv_heads=text.get("num_key_value_heads") or heads,
-        head_dim=text.get("head_dim") or _number(text, path, field, "hidden_size", "n_embd") // heads,
-        max_positions=_number(text, path, field, "max_position_embeddings", "n_positions"),
+        vocab_size=geometry.vocab_size,
+        layers=geometry.layers,
+        kv_heads=geometry.kv_heads,
+        head_dim=geometry.head_dim,
+        max_positions=geometry.max_positions,
         tensors=tensors,
     )
+
+
+def _read_geometry(config: dict[str, Any], path: Path, field: str) -> Geometry:
+    try:
+        return read_geometry(config)
+    except SizeError as error:
+        message = f"{field}: {path / 'config.json'} has {error}"
+        needed = f"{' or '.join(error.names)} > 0"
+        raise RefusedError("CKPT-CONFIG", message, field=field, found=error.found, needed=needed) from None
 
 
 def _read_config(path: Path, field: str) -> dict[str, Any]:
@@ -123,15 +132,3 @@ def _shards(index: Path, field: str) -> list[str]:
 def _missing(code: str, path: Path, field: str, needed: str, fix: str) -> RefusedError:
     present = ", ".join(sorted(p.name for p in path.iterdir())[:8]) or "nothing"
     return RefusedError(code, f"{field}: {path} holds no {needed}", field=field, found=present, needed=needed, fix=fix, file=str(path))
-
-
-def _number(config: dict[str, Any], path: Path, field: str, *names: str) -> int:
-    for name in names:
-        value = config.get(name)
-        if isinstance(value, int) and value > 0:
-            return value
-    needed = " or ".join(names)
-    found = ", ".join(repr(config.get(n)) for n in names)
-    raise RefusedError(
-        "CKPT-CONFIG", f"{field}: {path / 'config.json'} has no usable {needed}", field=field, found=found, needed=f"{needed} > 0"
-    )

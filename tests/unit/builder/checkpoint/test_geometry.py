@@ -1,0 +1,42 @@
+"""Sizes in the words of every family: what its `config.json` says on the hub, and what the family's own code makes of it."""
+
+import pytest
+
+from builder.checkpoint.geometry import Geometry, SizeError, read_geometry
+
+LLAMA = {"vocab_size": 96, "num_hidden_layers": 3, "num_attention_heads": 8, "hidden_size": 64, "max_position_embeddings": 128}
+GPT2 = {"vocab_size": 96, "n_layer": 3, "n_head": 8, "n_embd": 64, "n_positions": 128}
+FALCON = LLAMA | {"num_kv_heads": 8, "multi_query": True}
+MPT = {"vocab_size": 96, "n_layers": 3, "n_heads": 8, "d_model": 64, "max_seq_len": 128}
+
+
+@pytest.mark.parametrize(
+    ("config", "kv_heads", "head_dim"),
+    [
+        (LLAMA, 8, 8),
+        (LLAMA | {"num_key_value_heads": 2, "head_dim": 32}, 2, 32),
+        (LLAMA | {"num_key_value_heads": None, "head_dim": None}, 8, 8),
+        ({"model_type": "gemma3", "text_config": LLAMA | {"num_key_value_heads": 2}, "vocab_size": 7}, 2, 8),
+        (GPT2, 8, 8),
+        (GPT2 | {"model_type": "gpt_bigcode", "multi_query": True}, 1, 8),
+        (GPT2 | {"model_type": "gpt_bigcode", "multi_query": False}, 8, 8),
+        ({"vocab_size": 96, "num_layers": 3, "num_heads": 8, "hidden_size": 64, "max_position_embeddings": 128}, 8, 8),
+        (FALCON, 1, 8),
+        (FALCON | {"num_kv_heads": 4, "new_decoder_architecture": True}, 4, 8),
+        (MPT, 8, 8),
+        (MPT | {"model_type": "dbrx", "attn_config": {"kv_n_heads": 2}}, 2, 8),
+        ({"vocab_size": 96, "n_layer": 3, "n_head": 8, "n_embed": 64, "seq_length": 128, "model_type": "bloom"}, 8, 8),
+        (LLAMA | {"model_type": "jetmoe", "num_key_value_heads": 4, "kv_channels": 16}, 4, 16),
+    ],
+    ids=str,
+)
+def test_sizes_whatever_they_are_called(config: dict[str, object], kv_heads: int, head_dim: int) -> None:
+    assert read_geometry(config) == Geometry(96, 3, kv_heads, head_dim, 128)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "many", 1.5, True, None])
+def test_size_that_is_no_count_is_an_error_that_names_its_spellings(wrong: object) -> None:
+    with pytest.raises(SizeError) as caught:
+        read_geometry(LLAMA | {"num_hidden_layers": wrong})
+    assert caught.value.names == ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    assert caught.value.found.startswith(repr(wrong))
