@@ -12,6 +12,10 @@ SAMPLED_ROWS = "sampled_tokens_indices"
 """Input [rows] int64: the fed tokens whose logits are wanted."""
 
 
+_WINDOWS = ["tandem", "windows"]
+_WINDOW_PORT = 10
+
+
 def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, copies: int) -> list[Any]:
     """Compiled models, all alike, whose cache blocks are inputs and whose logits are those of the sampled rows.
 
@@ -26,8 +30,27 @@ def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | Non
         raise RuntimeError("a bf16 cache needs a CPU that computes in bf16 (AVX512-BF16 or AMX); use int8 or fp32")
     model = core.read_model(model_file)
     paged_attention_transformation(model)
+    _apply_windows(model)
     _gather_rows(model)
     return [core.compile_model(model, "CPU", properties) for _ in range(copies)]
+
+
+def note_windows(model: Any, windows: list[int]) -> None:
+    """Write the windows of the layers, in tokens, 0 for none, into a model that will be saved."""
+    if any(windows):
+        model.set_rt_info(",".join(map(str, windows)), _WINDOWS)
+
+
+def _apply_windows(model: Any) -> None:
+    """Give each layer its window: the transformation drops the mask, and a traced one would not grow with the sequence."""
+    from openvino import opset13 as op
+
+    if not model.has_rt_info(_WINDOWS):
+        return
+    windows = [int(text) for text in str(model.get_rt_info(_WINDOWS).value).split(",")]
+    nodes = [node for node in model.get_ordered_ops() if node.get_type_name() == "PagedAttentionExtension"]
+    for node, window in zip(nodes, windows, strict=True):
+        node.input(_WINDOW_PORT).replace_source_output(op.constant(window, dtype="int32").output(0))
 
 
 def _properties(cache: Mapping[str, str], threads: int | None) -> dict[str, Any]:
