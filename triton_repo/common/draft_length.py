@@ -2,7 +2,7 @@
 
 A round that drafts k tokens of which each is taken with probability a yields 1 + a + ... + a^k tokens and costs one pass of the target over
 k + 1 tokens, plus the draft model's time when the draft model proposed them. The rule compares all k of all sources with plain decoding.
-Everything is measured: acceptance by a Beta estimate that forgets, costs by a straight line over the tokens of a call that forgets.
+Everything is measured: acceptance by trials that fade, costs by a straight line over the tokens of a call that forgets.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,30 +16,36 @@ Source = Literal["none", "draft", "lookup"]
 
 KEEP_TRIAL = 0.95  # weight an old trial keeps at each new one: the estimate remembers about 20 trials
 KEEP_COST = 0.95
-KEEP_SKIPPED = 0.98  # a source that is not asked drifts back to its prior
+KEEP_SKIPPED = 0.98  # a source that is not asked drifts back to what was expected of it
+EXPECTED_TRIALS = 2.0
+LASTING_TRIALS = 0.3  # part of the expectation that never fades
 SLOPE_PRIOR = 0.04  # cost of one token more in a call, as share of the call, before it was measured
 DRAFT_COST_PRIOR = 0.2  # time of one draft token over one target pass, before it was measured
 OUTLIER = 4.0
 DRAFT_MARGIN = 1.12
 """A round with the draft model must promise this much more. Two models in turn empty each other's caches; that costs the other one's next
 call, so no measurement of either shows it. Without the margin a kind of text at the break-even point lost 7 % in one of four runs."""
-FIRST_PROBE_TOKENS, LAST_PROBE_TOKENS = 16, 1024
+FIRST_PROBE_TOKENS, LAST_PROBE_TOKENS = 16, 256
 UNMEASURED_TOKENS = 4
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Probability that a drafted token is taken: Beta prior plus trials that fade."""
+    """Probability that a drafted token is taken. What is expected beforehand counts as trials, and all trials fade as new ones come."""
 
-    prior_accepted: float
-    prior_rejected: float
-    accepted: float = 0.0
-    rejected: float = 0.0
+    expected: float
+    accepted: float
+    rejected: float
+
+    @classmethod
+    def expecting(cls, accepted: float, rejected: float) -> "Acceptance":
+        """A start with so many imagined trials."""
+        return cls(accepted / (accepted + rejected), accepted, rejected)
 
     @property
     def rate(self) -> float:
-        accepted = self.prior_accepted + self.accepted
-        return accepted / (accepted + self.prior_rejected + self.rejected)
+        """Between 0 and 1, both excluded."""
+        return (self.accepted + LASTING_TRIALS * self.expected) / (self.accepted + self.rejected + LASTING_TRIALS)
 
     def observe(self, drafted: int, accepted: int) -> "Acceptance":
         """Every accepted token is a success; the first refused one a failure; what follows it was never judged."""
@@ -48,13 +54,24 @@ class Acceptance:
         return replace(self, accepted=self.accepted * keep + accepted, rejected=self.rejected * keep + failures)
 
     def skipped(self) -> "Acceptance":
-        return replace(self, accepted=self.accepted * KEEP_SKIPPED, rejected=self.rejected * KEEP_SKIPPED)
+        """Trials fade towards what was expected beforehand."""
+        imagined = (1 - KEEP_SKIPPED) * EXPECTED_TRIALS
+        return replace(
+            self,
+            accepted=self.accepted * KEEP_SKIPPED + imagined * self.expected,
+            rejected=self.rejected * KEEP_SKIPPED + imagined * (1 - self.expected),
+        )
 
     def softened(self, trials: float) -> "Acceptance":
         """The same rate held by at most `trials` trials: what a new request starts from."""
         total = self.accepted + self.rejected
         scale = min(1.0, trials / total) if total else 1.0
         return replace(self, accepted=self.accepted * scale, rejected=self.rejected * scale)
+
+
+DRAFT_PRIOR = Acceptance.expecting(3.0, 2.0)
+LOOKUP_PRIORS = tuple(Acceptance.expecting(accepted, rejected) for accepted, rejected in ((0.5, 1.5), (1.0, 1.5), (2.0, 1.0)))
+"""By the number of tokens that matched: 1, 2, 3 or more."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +137,8 @@ class DraftLengthState:
     the tokens drafted: when other requests slow everything down, the comparison stays right although no draft was asked for a while.
     """
 
-    draft: Acceptance = Acceptance(3.0, 2.0)
-    lookup: tuple[Acceptance, ...] = (Acceptance(0.5, 1.5), Acceptance(1.0, 1.5), Acceptance(2.0, 1.0))
+    draft: Acceptance = DRAFT_PRIOR
+    lookup: tuple[Acceptance, ...] = LOOKUP_PRIORS
     target_cost: LinearCost = field(default_factory=LinearCost)
     draft_cost: LinearCost = field(default_factory=lambda: LinearCost(serial=True))
     probe_wait_tokens: int = FIRST_PROBE_TOKENS
@@ -226,9 +243,11 @@ def observe_round(
     else:
         used = match_class(match_tokens)
         state = replace(state, lookup=tuple(a.observe(drafted, accepted) if i == used else a for i, a in enumerate(state.lookup)))
-    if choice.probe and accepted < drafted:
-        return replace(state, idle_tokens=0, probe_wait_tokens=min(2 * state.probe_wait_tokens, LAST_PROBE_TOKENS))
-    return replace(state, idle_tokens=0 if not choice.probe else state.probe_wait_tokens, probe_wait_tokens=FIRST_PROBE_TOKENS)
+    if not choice.probe:
+        return replace(state, idle_tokens=0, probe_wait_tokens=FIRST_PROBE_TOKENS)
+    if accepted == drafted and _could_pay(state, choice):
+        return replace(state, idle_tokens=state.probe_wait_tokens, probe_wait_tokens=FIRST_PROBE_TOKENS)
+    return replace(state, idle_tokens=0, probe_wait_tokens=min(2 * state.probe_wait_tokens, LAST_PROBE_TOKENS))
 
 
 def observe_skipped_lookup(state: DraftLengthState, match_tokens: int) -> DraftLengthState:
@@ -278,6 +297,14 @@ def _unmeasured(most_tokens: int, lookup_tokens: int, match_tokens: int, draft_a
         draft_available=draft_available,
     )
     return choice if choice.source == "draft" or match_tokens > 1 else Choice()
+
+
+def _could_pay(state: DraftLengthState, choice: Choice) -> bool:
+    """Whether drafts like this one would pay if all their tokens were always taken."""
+    if not state.target_cost.measured:
+        return True
+    seconds = state.target_cost.at(choice.tokens + 1) + _draft_s(state, choice.tokens if choice.source == "draft" else 0)
+    return (choice.tokens + 1) * state.target_cost.at(1) > seconds
 
 
 def _draft_s(state: DraftLengthState, tokens: int) -> float:

@@ -284,6 +284,7 @@ class BlockManager:
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """Number of tokens that both begin with."""
     count = 0
     for a, b in zip(left, right, strict=False):
         if a != b:

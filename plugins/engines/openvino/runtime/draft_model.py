@@ -30,9 +30,9 @@ class Draft:
     tokens: list[int] = field(default_factory=list)
     drawn_from: list[Distribution] = field(default_factory=list)
 
-    @property
-    def text(self) -> list[int]:
-        return self.want.sequence.tokens + self.tokens
+    def text(self, start: int = 0) -> list[int]:
+        """The sequence and the draft behind it, from this position on."""
+        return self.want.sequence.tokens[start:] + self.tokens[max(0, start - len(self.want.sequence.tokens)) :]
 
     @property
     def done(self) -> bool:
@@ -40,18 +40,19 @@ class Draft:
 
     def extend(self, row: NDArray[np.float32]) -> None:
         """Choose the next token from its row of logits [vocab]."""
-        request, text = self.want.sequence.request, self.text
-        row = adjusted(row, request, text)
+        sequence = self.want.sequence
+        request, position = sequence.request, len(sequence.tokens) + len(self.tokens)
+        row = adjusted(row, request, self.text()) if request.adjusts else row
         if self.want.sampled:
             self.drawn_from.append(candidates(row, request.sampling))
-            self.tokens.append(draw(self.drawn_from[-1], uniform(self.want.sequence.seed, len(text), "draft")))
+            self.tokens.append(draw(self.drawn_from[-1], uniform(sequence.seed, position, "draft")))
         else:
             self.tokens.append(int(row.argmax()))
 
 
 @dataclass
 class _Track:
-    """Where the draft's cache is: the table's tokens are final, `fed` are drafts behind them whose fate was not known when they were fed."""
+    """The draft's cache of one sequence: the table's tokens are final, `fed` are those behind them that may have to be rolled back."""
 
     table: BlockTable
     fed: list[int] = field(default_factory=list)
@@ -59,6 +60,10 @@ class _Track:
     @property
     def cached_tokens(self) -> int:
         return self.table.cached_tokens + len(self.fed)
+
+    def right_tokens(self, tokens: SequenceOf[int]) -> int:
+        """How many of the cached tokens are those of the sequence as it is now known, its last token left to be fed."""
+        return self.table.cached_tokens + common_prefix(self.fed, tokens[self.table.cached_tokens : -1])
 
 
 class DraftModel:
@@ -88,7 +93,7 @@ class DraftModel:
     def unread_tokens(self, sequence: Sequence) -> int:
         """Tokens of a sequence that the next draft has to read first."""
         track = self._tracks.get(sequence)
-        return len(sequence.tokens) - (track.cached_tokens if track else 0)
+        return len(sequence.tokens) - (track.right_tokens(sequence.tokens) if track else 0)
 
     def _keep_step(self, want: Want) -> bool:
         """Roll the cache back to what is now known to be right, and make room; False when there is none."""
@@ -97,12 +102,10 @@ class DraftModel:
         if track is None:
             match = self.blocks.match(tokens, len(tokens) - 1) if self._reuse else Match()
             track = self._tracks[want.sequence] = _Track(self.blocks.open(match))
-        table = track.table
-        right = common_prefix(track.fed, tokens[table.cached_tokens :])
-        self.blocks.commit(table, tokens, table.cached_tokens + right)
+        self.blocks.commit(track.table, tokens, track.right_tokens(tokens))
         track.fed.clear()
         needed = len(tokens) + want.tokens
-        return needed <= self.record.max_sequence_tokens and self.blocks.extend(table, needed)
+        return needed <= self.record.max_sequence_tokens and self.blocks.extend(track.table, needed)
 
     def _pass(self, drafts: SequenceOf[Draft]) -> list[Draft]:
         """One forward pass over the drafts that fit in it; returns those that go on."""
@@ -127,7 +130,7 @@ class DraftModel:
 
     def _feed(self, draft: Draft, budget: int) -> Feed | None:
         track = self._tracks[draft.want.sequence]
-        pending = draft.text[track.cached_tokens :]
+        pending = draft.text(track.cached_tokens)
         if budget < self.runner.min_rows:
             return None
         chunk = pending[:budget]
@@ -135,8 +138,12 @@ class DraftModel:
         return Feed(chunk, track.cached_tokens, track.table.blocks, len(chunk) - 1 if whole else len(chunk))
 
     def _note(self, draft: Draft, feed: Feed) -> None:
-        track = self._tracks[draft.want.sequence]
-        if draft.tokens:
-            track.fed += feed.tokens
+        """What was fed is in the cache. A sequence's last token stays open, so that it can be fed again for another draft."""
+        sequence, track = draft.want.sequence, self._tracks[draft.want.sequence]
+        if not draft.tokens:
+            end = feed.cached_tokens + len(feed.tokens)
+            final = min(end, len(sequence.tokens) - 1)
+            self.blocks.commit(track.table, sequence.tokens, final)
+            track.fed = sequence.tokens[final:end]
         else:
-            self.blocks.commit(track.table, draft.want.sequence.tokens, feed.cached_tokens + len(feed.tokens))
+            track.fed += feed.tokens

@@ -134,7 +134,7 @@ def _nucleus(weights: NDArray[np.float64], mass: float) -> int:
 
 def adjusted(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
     """The row [vocab] that follows `tokens`, with penalties, and with what must not come next at minus infinity."""
-    return _banned(_penalized(row, tokens, request.sampling), request, tokens)
+    return _banned(_penalized(row, tokens, request.sampling), request, tokens) if request.adjusts else row
 
 
 def _penalized(row: Row, tokens: SequenceOf[int], sampling: Sampling) -> Row:

@@ -74,10 +74,12 @@ class Scheduler:
         """Work of the next pass; every sequence in it has room in its block table for the rows it feeds."""
         budget = self.limits.max_batched_tokens
         plan: list[Work] = []
-        for sequence in list(self.running):
+        running = list(self.running)
+        for place, sequence in enumerate(running, start=1):
             if sequence.status is not Status.RUNNING:
                 continue  # it gave its blocks to one before it
-            work = self._work(sequence, sequence.pending_tokens, budget)
+            fair = max(self.limits.min_rows, budget - self.limits.min_rows * (len(running) - place))
+            work = self._work(sequence, sequence.pending_tokens, budget, fair)
             if work is not None and self._make_room(sequence, work):
                 plan.append(work)
                 budget -= self._rows(work)
@@ -91,7 +93,7 @@ class Scheduler:
                 return
             match = self._match(sequence)
             cached = len(match.full) * self.blocks.tokens_per_block + match.tail_tokens
-            work = self._work(sequence, len(sequence.tokens) - cached, budget)
+            work = self._work(sequence, len(sequence.tokens) - cached, budget, budget)
             if work is None or not self.blocks.fits(match, self._room(cached, work)):
                 return
             sequence.table = self.blocks.open(match)
@@ -114,15 +116,19 @@ class Scheduler:
             return Match()
         return self.blocks.match(sequence.tokens, len(sequence.tokens) - 1)
 
-    def _work(self, sequence: Sequence, pending: int, budget: int) -> Work | None:
-        """As much as the budget allows: everything pending with its drafts, or else a chunk without the last token."""
+    def _work(self, sequence: Sequence, pending: int, budget: int, fair: int) -> Work | None:
+        """Everything pending with its drafts, or else a chunk without the last token.
+
+        `fair` rows of the budget leave one token for each sequence that comes after; only a verification, which cannot be split, takes
+        more.
+        """
         assert pending > 0
-        sequence.drop_drafts(max(0, budget - pending))
-        if max(pending + len(sequence.drafts), self.limits.min_rows) <= budget:
-            return Work(sequence, pending, sample=True)
+        sequence.drop_drafts(max(0, fair - pending))
+        if max(pending + len(sequence.drafts), self.limits.min_rows) <= (budget if sequence.request.draft_ids else fair):
+            return Work(sequence, pending, sample=True) if budget >= self.limits.min_rows else None
         if pending == 1 or budget < self.limits.min_rows:
             return None
-        return Work(sequence, min(pending - 1, budget), sample=False)
+        return Work(sequence, min(pending - 1, fair, budget), sample=False)
 
     def _rows(self, work: Work) -> int:
         return max(work.rows, self.limits.min_rows)

@@ -92,8 +92,9 @@ class Request:
     """One prompt. With `draft_ids` it is a verification: one pass, answered by the accepted drafts and one token of the engine's own.
 
     `draft_logits` [drafts, vocab] are what sampled drafts were drawn from, by the same `sampling`; without them drafts count as certain
-    proposals. `num_sequences` answers are drawn for the prompt, which is computed once. End ids and stop words end the answer and are part of it; stop words are looked for in the answer alone, bad words in the whole
-    sequence. Neither ends an answer shorter than `min_tokens`.
+    proposals. `num_sequences` answers are drawn for the prompt, which is computed once. End ids and stop words end the answer and are
+    part of it; stop words are looked for in the answer alone, bad words in the whole sequence. Neither ends an answer shorter than
+    `min_tokens`.
     """
 
     input_ids: tuple[int, ...]
@@ -110,6 +111,11 @@ class Request:
     speculation: Speculation = NO_SPECULATION
     draft_logits: "NDArray[np.float32] | None" = field(default=None, compare=False)
     num_sequences: int = 1
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether anything but the model's own logits bears on the choice of a token."""
+        return self.sampling.penalized or bool(self.bad_words) or self.min_tokens > 0
 
     def may_end_after(self, output_tokens: int) -> bool:
         """Whether an answer of this length may end with its last token."""

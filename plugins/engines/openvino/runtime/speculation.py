@@ -1,7 +1,8 @@
 """Speculation inside the engine: what is drafted for which sequence before a pass, and what is learnt from it afterwards."""
 
 import time
-from collections.abc import Callable, Sequence as SequenceOf
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field, replace
 from functools import partial
 
