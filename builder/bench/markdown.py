@@ -49,7 +49,7 @@ def _how(report: BenchReport) -> str:
         f"`{report.command}`, {report.created_at}: {len(prompts)} prompts of {len(report.samples.kinds)} kinds, at most "
         f"{settings.new_tokens} new tokens, greedy, {settings.threads} threads, nothing kept between prompts; all systems in turn on each "
         f"prompt in one run, {settings.repeats} repeats. A ratio is the other's time over ours for the same prompts and equal numbers of "
-        f"tokens; shown are the median and the spread over the repeats."
+        f"tokens; shown are each prompt's median repeat and, in brackets, the least and greatest repeat."
     )
 
 

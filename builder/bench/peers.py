@@ -22,7 +22,7 @@ SCRIPT = "peer.py"
 SOURCE_FILE = "source.json"
 """Beside a peer's models: digests of the checkpoints they were made from."""
 LOAD_DEADLINE_S = 180.0
-CALL_DEADLINE_S = 120.0
+CALL_DEADLINE_S = 300.0
 CLOSE_DEADLINE_S = 5.0
 LAST_LINES = 12
 

@@ -1,4 +1,4 @@
-"""Numbers out of samples: speeds, ratios by repeat, their median and spread, how alike texts are."""
+"""Numbers out of samples: speeds and ratios with their spread over the repeats, how alike texts are."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,19 @@ from builder.gates.stats import median, ratio_of_sums
 
 @dataclass(frozen=True)
 class Spread:
-    """Median, least and greatest over the repeats."""
+    """A number over each prompt's median repeat, and the least and greatest that one repeat gave.
+
+    A stall of the machine hits one prompt of one repeat: the medians are free of it, the repeats show it.
+    """
 
     median: float
     least: float
     greatest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """Of one value or more."""
-        return cls(median(values), min(values), max(values))
+    def of(cls, middle: float, repeats: Sequence[float]) -> "Spread":
+        """Of one repeat or more."""
+        return cls(middle, min(repeats), max(repeats))
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,17 @@ class Samples:
             repeats.setdefault(sample.call.repeat, []).append(sample)
         return [repeats[number] for number in sorted(repeats)]
 
+    @property
+    def middle(self) -> list[Sample]:
+        """For each prompt the sample of median seconds per token, of two the faster one."""
+        prompts: dict[object, list[Sample]] = {}
+        for sample in self.all:
+            prompts.setdefault(sample.call.prompts, []).append(sample)
+        return [sorted(samples, key=_seconds_per_token)[(len(samples) - 1) // 2] for samples in prompts.values()]
+
     def spread(self, number: Callable[[Sequence[Sample]], float]) -> Spread | None:
         """A number's spread over the repeats; None without samples."""
-        return Spread.of([number(repeat) for repeat in self.by_repeat]) if self.all else None
+        return Spread.of(number(self.middle), [number(repeat) for repeat in self.by_repeat]) if self.all else None
 
 
 def tokens_per_s(samples: Sequence[Sample]) -> float:
@@ -60,9 +71,8 @@ def tokens_per_s(samples: Sequence[Sample]) -> float:
 
 
 def speedup(ours: Samples, theirs: Samples) -> Spread | None:
-    """Their seconds over ours for the same prompts and equal numbers of tokens, by repeat. None when either side was not measured."""
-    pairs = list(zip(ours.by_repeat, theirs.by_repeat, strict=False))
-    return Spread.of([_speedup(o, t) for o, t in pairs]) if pairs else None
+    """Their seconds over ours for the same prompts and equal numbers of tokens. None when either side was not measured."""
+    return _compared(ours, theirs, _speedup)
 
 
 def _speedup(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
@@ -72,9 +82,17 @@ def _speedup(ours: Sequence[Sample], theirs: Sequence[Sample]) -> float:
 
 
 def rate_ratio(ours: Samples, theirs: Samples) -> Spread | None:
-    """Our tokens per second over theirs, by repeat, for samples whose prompts are not the same."""
+    """Our tokens per second over theirs, for samples whose prompts are not the same."""
+    return _compared(ours, theirs, lambda own, others: tokens_per_s(own) / tokens_per_s(others))
+
+
+def _compared(ours: Samples, theirs: Samples, ratio: Callable[[Sequence[Sample], Sequence[Sample]], float]) -> Spread | None:
     pairs = list(zip(ours.by_repeat, theirs.by_repeat, strict=False))
-    return Spread.of([tokens_per_s(o) / tokens_per_s(t) for o, t in pairs]) if pairs else None
+    return Spread.of(ratio(ours.middle, theirs.middle), [ratio(*pair) for pair in pairs]) if pairs else None
+
+
+def _seconds_per_token(sample: Sample) -> float:
+    return sample.answers.seconds / sample.tokens
 
 
 def python_ms_per_pass(samples: Sequence[Sample]) -> float:

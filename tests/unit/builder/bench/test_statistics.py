@@ -21,6 +21,18 @@ def test_spread_is_over_repeats(made: SimpleNamespace) -> None:
     assert Samples(()).spread(tokens_per_s) is None
 
 
+def test_a_stall_of_one_prompt_in_one_repeat_does_not_move_the_median(made: SimpleNamespace) -> None:
+    one, two = made.prompt("one"), made.prompt("two")
+    seconds = {one: (1.0, 9.0, 1.1), two: (8.0, 1.0, 1.1)}
+    samples = Samples(tuple(made.sample("a/x", [p], s, repeat=r) for p in (one, two) for r, s in enumerate(seconds[p])))
+    assert [s.answers.seconds for s in samples.middle] == [1.1, 1.1]
+    spread = samples.spread(tokens_per_s)
+    assert spread is not None
+    assert (spread.median, spread.least, spread.greatest) == (20 / 2.2, 20 / 10.0, 20 / 2.2)
+    plain = Samples(tuple(made.sample("b/x", [p], 2.2, repeat=r) for p in (one, two) for r in range(3)))
+    assert speedup(samples, plain) == Spread(2.0, 4.4 / 10.0, 2.0)
+
+
 def test_speedup_compares_the_same_prompts_and_equal_numbers_of_tokens(made: SimpleNamespace) -> None:
     one, two = made.prompt("one"), made.prompt("two")
     ours = Samples((made.sample("o/x", [one], 1.0, tokens=10), made.sample("o/x", [two], 1.0, tokens=10)))
