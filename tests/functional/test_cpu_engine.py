@@ -8,7 +8,7 @@ import pytest
 
 from plugins.engines.openvino import ENGINE
 from plugins.engines.openvino.runtime.llm import Engine
-from plugins.engines.openvino.runtime.sequence import Request, Result
+from plugins.engines.openvino.runtime.request import Request, Result
 
 pytestmark = pytest.mark.functional
 

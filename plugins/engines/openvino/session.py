@@ -7,7 +7,7 @@ from typing import Any
 from builder.api import EngineAnswer, EngineCounters, EngineOptions, RefusedError, SpeculationMode, StageError
 from plugins.engines.openvino.record import TOKENIZER_FOLDER
 from plugins.engines.openvino.runtime.llm import Engine
-from plugins.engines.openvino.runtime.sequence import NO_SPECULATION, Request, RequestError, Result, Speculation
+from plugins.engines.openvino.runtime.request import NO_SPECULATION, Request, RequestError, Result, Speculation
 
 
 class OpenVinoSession:

@@ -12,21 +12,11 @@ from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime import sampler
 from plugins.engines.openvino.runtime.block_manager import BlockManager
 from plugins.engines.openvino.runtime.draft_model import DraftModel
+from plugins.engines.openvino.runtime.request import GREEDY, NO_SPECULATION, Request, RequestError, Result, Sampling, Speculation
 from plugins.engines.openvino.runtime.runner import Feed, Runner
 from plugins.engines.openvino.runtime.sampler import adjusted, candidates
 from plugins.engines.openvino.runtime.scheduler import MOST_WAITING, Limits, Scheduler, Work
-from plugins.engines.openvino.runtime.sequence import (
-    GREEDY,
-    NO_SPECULATION,
-    Distribution,
-    Request,
-    RequestError,
-    Result,
-    Sampling,
-    Sequence,
-    Speculation,
-    Status,
-)
+from plugins.engines.openvino.runtime.sequence import Distribution, Sequence, Status
 from plugins.engines.openvino.runtime.speculation import Speculator
 from plugins.engines.openvino.runtime.validate import validate
 

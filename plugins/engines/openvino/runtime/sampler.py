@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from plugins.engines.openvino.runtime.sequence import Distribution, Request, Sampling, Sequence
+from plugins.engines.openvino.runtime.request import Request, Sampling
+from plugins.engines.openvino.runtime.sequence import Distribution, Sequence
 
 Row = NDArray[np.float32]
 Purpose = Literal["choose", "draft", "accept", "replace"]

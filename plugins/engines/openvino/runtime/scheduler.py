@@ -4,7 +4,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from plugins.engines.openvino.runtime.block_manager import BlockManager, Match
-from plugins.engines.openvino.runtime.sequence import RequestError, Sequence, Status
+from plugins.engines.openvino.runtime.request import RequestError
+from plugins.engines.openvino.runtime.sequence import Sequence, Status
 
 MOST_WAITING = 1024
 """Sequences that may wait unless told otherwise."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from plugins.engines.openvino.record import EngineRecord
-from plugins.engines.openvino.runtime.sequence import Request, RequestError, Sampling, Words
+from plugins.engines.openvino.runtime.request import Request, RequestError, Sampling, Words
 
 CODE = "INVALID_ARG"
 

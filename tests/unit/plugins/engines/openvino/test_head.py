@@ -12,7 +12,7 @@ from builder.api import EngineRequest
 from plugins.engines.openvino import ENGINE
 from plugins.engines.openvino.head import FILE_NAME, read_head_ids
 from plugins.engines.openvino.runtime.llm import Engine, Request
-from plugins.engines.openvino.runtime.sequence import Result
+from plugins.engines.openvino.runtime.request import Result
 
 MakeRequest = Callable[..., EngineRequest]
 KEPT = list(range(0, 128, 3))

@@ -9,7 +9,7 @@ import pytest
 
 from builder.api import EngineCounters, EngineOptions, RefusedError, StageError
 from plugins.engines.openvino.runtime.llm import Engine
-from plugins.engines.openvino.runtime.sequence import NO_SPECULATION, Request, RequestError, Result, Speculation
+from plugins.engines.openvino.runtime.request import NO_SPECULATION, Request, RequestError, Result, Speculation
 from plugins.engines.openvino.session import OpenVinoSession
 
 

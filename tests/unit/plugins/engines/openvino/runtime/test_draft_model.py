@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from plugins.engines.openvino.runtime.draft_model import DraftModel, Want
-from plugins.engines.openvino.runtime.sequence import Request, Sampling, Sequence
+from plugins.engines.openvino.runtime.request import Request, Sampling
+from plugins.engines.openvino.runtime.sequence import Sequence
 
 VOCAB = 50
 MakeModel = Callable[..., DraftModel]

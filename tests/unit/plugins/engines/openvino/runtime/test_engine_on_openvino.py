@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from plugins.engines.openvino import ENGINE
 from plugins.engines.openvino.runtime.llm import Engine
+from plugins.engines.openvino.runtime.request import Request, RequestError, Result, Sampling
 from plugins.engines.openvino.runtime.runner import Feed
-from plugins.engines.openvino.runtime.sequence import Request, RequestError, Result, Sampling, Sequence
+from plugins.engines.openvino.runtime.sequence import Sequence
 
 VOCAB = 128
 RANDOM = np.random.default_rng(5)

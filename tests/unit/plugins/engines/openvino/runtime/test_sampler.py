@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from plugins.engines.openvino.runtime import sampler
-from plugins.engines.openvino.runtime.sequence import GREEDY, Request, Sampling, Sequence
+from plugins.engines.openvino.runtime.request import GREEDY, Request, Sampling
+from plugins.engines.openvino.runtime.sequence import Sequence
 
 VOCAB = 6
 ROW = np.array([0.3, 2.0, 1.2, -0.5, 0.9, 1.9], dtype=np.float32)

@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plugins.engines.openvino.runtime.block_manager import BlockManager
+from plugins.engines.openvino.runtime.request import Request
 from plugins.engines.openvino.runtime.scheduler import Limits, Scheduler, Work
-from plugins.engines.openvino.runtime.sequence import Request, Sequence, Status
+from plugins.engines.openvino.runtime.sequence import Sequence, Status
 
 SIZE = 4
 
