@@ -98,6 +98,7 @@ class Backend:
             want_generation_logits=request.want_generation_logits,
             want_context_logits=request.want_context_logits,
             want_log_probs=request.want_log_probs,
+            draft_logits=request.draft_logits,
         )
 
 

@@ -54,6 +54,7 @@ class Request:
     want_generation_logits: bool = False
     want_context_logits: bool = False
     want_log_probs: bool = False
+    draft_logits: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)

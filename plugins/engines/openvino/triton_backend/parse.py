@@ -14,7 +14,7 @@ Read = Callable[[str], npt.NDArray[Any] | None]
 
 MOST_STOP_WORDS = 1024
 PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-NOT_OFFERED = ("draft_logits", "embedding_bias", "decoder_input_ids")
+NOT_OFFERED = ("embedding_bias", "decoder_input_ids")
 """Inputs of the contract that change the answer and that this backend does not have."""
 
 NEUTRAL = {
@@ -64,6 +64,7 @@ class ParsedRequest:
     want_context_logits: bool
     want_log_probs: bool
     exclude_input: bool
+    draft_logits: npt.NDArray[np.float32] | None = None
 
 
 def parse(read: Read, *, exclude_input: bool) -> ParsedRequest:
@@ -88,6 +89,7 @@ def parse(read: Read, *, exclude_input: bool) -> ParsedRequest:
         want_context_logits=bool(_scalar(read, "return_context_logits", False)),
         want_log_probs=bool(_scalar(read, "return_log_probs", False)),
         exclude_input=bool(_scalar(read, "exclude_input_in_output", exclude_input)),
+        draft_logits=_draft_logits(read, len(draft_ids)),
     )
 
 
@@ -119,6 +121,17 @@ def _prompt(read: Read) -> tuple[int, ...]:
     if length > ids.size:
         raise BadTensorError(f"input_lengths is {length}, input_ids holds {ids.size}")
     return tuple(ids.reshape(-1)[:length].tolist())
+
+
+def _draft_logits(read: Read, drafts: int) -> npt.NDArray[np.float32] | None:
+    """Logits [drafts, vocab] that the drafts were drawn from."""
+    logits = read("draft_logits")
+    if logits is None or logits.size == 0:
+        return None
+    rows = logits.reshape(-1, logits.shape[-1])
+    if len(rows) != drafts:
+        raise BadTensorError(f"draft_logits holds {len(rows)} rows, draft_input_ids {drafts} tokens")
+    return rows.astype(np.float32, copy=False)
 
 
 def _sampling(read: Read) -> SamplingValues:

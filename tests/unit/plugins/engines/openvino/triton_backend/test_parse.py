@@ -31,6 +31,14 @@ def test_padding_is_not_part_of_the_prompt():
     assert read(input_lengths=one(2)).input_ids == (1, 2)
 
 
+def test_draft_logits_go_with_their_drafts():
+    logits = np.arange(8, dtype=np.float32).reshape(1, 2, 4)
+    request = read(draft_input_ids=np.array([[7, 8]], dtype=np.int32), draft_logits=logits)
+    assert request.draft_logits is not None
+    assert (request.draft_logits == logits[0]).all()
+    assert read().draft_logits is None
+
+
 def test_everything_that_may_be_sent():
     request = read(
         draft_input_ids=np.array([[7, 8]], dtype=np.int32),
@@ -71,7 +79,7 @@ def test_without_an_end_id_nothing_ends_early(end_id: int | None):
         ({"draft_input_ids": np.zeros((1, 5), dtype=np.int32)}, "more than request_output_len 4"),
         ({"beam_width": one(2)}, "beam_width must be 1"),
         ({"streaming": one(True, np.bool_)}, "streaming needs a decoupled model"),
-        ({"draft_logits": np.ones((1, 2, 4), dtype=np.float32)}, "draft_logits is not offered"),
+        ({"draft_logits": np.ones((1, 2, 4), dtype=np.float32)}, "draft_logits holds 2 rows, draft_input_ids 0 tokens"),
         ({"embedding_bias": np.ones((1, 4), dtype=np.float32)}, "embedding_bias is not offered"),
         ({"stop_words_list": np.array([[[1], [9]]], dtype=np.int32)}, "stop_words_list: word list offset"),
         ({"temperature": one(-1, np.float32)}, "temperature must be"),
