@@ -1,10 +1,11 @@
 """Pages of the key-value cache: who owns which block, what is reusable, what may be thrown away."""
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+
+from plugins.engines.openvino.runtime.eviction import EvictionPolicy, LeastRecentlyUsed
 
 ROOT = b""
 """Digest of the empty prefix: the parent of every first block."""
@@ -55,11 +56,17 @@ class BlockManager:
     """Hands out `total` blocks of `tokens_per_block` tokens.
 
     Every block is in exactly one state: free (nothing of worth in it), used (referenced by a sequence) or cached (referenced by none,
-    content reusable, evicted by age). A block that is registered for reuse is never written: a sequence that continues in the
-    middle of one gets it taken over (a cached tail) or copied (a full block, or one in use).
+    content reusable, given up as the eviction policy says). A block that is registered for reuse is never written: a sequence that
+    continues in the middle of one gets it taken over (a cached tail) or copied (a full block, or one in use).
     """
 
-    def __init__(self, total: int, tokens_per_block: int, copy: Callable[[int, int], None] = lambda source, destination: None) -> None:
+    def __init__(
+        self,
+        total: int,
+        tokens_per_block: int,
+        copy: Callable[[int, int], None] = lambda source, destination: None,
+        eviction: EvictionPolicy | None = None,
+    ) -> None:
         assert total > 0
         assert tokens_per_block > 0
         self.total = total
@@ -67,7 +74,7 @@ class BlockManager:
         self._copy = copy
         self._blocks = [Block(i) for i in range(total)]
         self._free = list(range(total - 1, -1, -1))
-        self._cached: OrderedDict[int, None] = OrderedDict()
+        self._cached: EvictionPolicy = LeastRecentlyUsed() if eviction is None else eviction
         self._full: dict[bytes, int] = {}
         self._children: dict[bytes, dict[int, None]] = {}
 
@@ -225,7 +232,7 @@ class BlockManager:
         if self._free:
             index = self._free.pop()
         else:
-            index, _ = self._cached.popitem(last=False)
+            index = self._cached.evict()
             self._unregister(self._blocks[index])
         block = self._blocks[index]
         assert block.references == 0
@@ -236,7 +243,7 @@ class BlockManager:
     def _reference(self, index: int) -> None:
         block = self._blocks[index]
         if block.references == 0:
-            del self._cached[index]
+            self._cached.remove(index)
         block.references += 1
 
     def _release(self, index: int) -> None:
@@ -246,12 +253,12 @@ class BlockManager:
         if block.references:
             return
         if block.registered:
-            self._cached[index] = None
+            self._cached.add(index)
         else:
             self._free.append(index)
 
     def _discard(self, index: int) -> None:
-        del self._cached[index]
+        self._cached.remove(index)
         self._unregister(self._blocks[index])
         self._free.append(index)
 
@@ -277,7 +284,7 @@ class BlockManager:
         named = [i for t in tables for i in t.blocks]
         for block in self._blocks:
             assert block.references == named.count(block.index)
-            assert (block.index in self._cached) == (block.references == 0 and block.registered)
+            assert (block.index in set(self._cached)) == (block.references == 0 and block.registered)
             assert block.registered == (block.index in self._children.get(block.parent, ()))
         assert sorted([*self._free, *self._cached, *set(named)]) == list(range(self.total))
         assert all(self._blocks[i].digest == d for d, i in self._full.items())
