@@ -18,6 +18,7 @@ from builder.spec import load_pair
 HERE = Path(__file__).parent
 MODELS = Path("build") / "peers"
 STAMP = "installed.txt"
+LOG = "prepare.log"
 REQUIREMENTS = (("requirements.txt", ()), ("requirements-no-deps.txt", ("--no-deps",)))
 
 
@@ -40,7 +41,7 @@ def done(place: PeerPlace, checkpoints: Mapping[str, Path]) -> bool:
         install(place)
         make_models(place, checkpoints)
     except (subprocess.CalledProcessError, OSError) as error:
-        print(f"{place.name}: {error}", file=sys.stderr)
+        print(f"{place.name}: {error}; what it said is above, or in {place.models / LOG}", file=sys.stderr)
         return False
     return True
 
@@ -78,7 +79,9 @@ def make_models(place: PeerPlace, checkpoints: Mapping[str, Path]) -> None:
     script = place.folder / "prepare.py"
     if script.is_file():
         paths = [str(checkpoints.get(role, "")) for role in ("target", "draft")]
-        subprocess.run([str(place.python), "-W", "ignore", str(script), *paths, str(place.models)], check=True)
+        with (place.models / LOG).open("w", encoding="utf-8") as log:
+            command = [str(place.python), "-W", "ignore", str(script), *paths, str(place.models)]
+            subprocess.run(command, check=True, stdout=log, stderr=subprocess.STDOUT)
     stamp.write_text(source, encoding="utf-8")
 
 
