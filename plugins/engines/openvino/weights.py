@@ -3,12 +3,14 @@
 import contextlib
 import io
 import logging
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from builder.api import MissingError
+from plugins.engines.openvino.piecewise import compress_int4, compress_int8, widen
 
 DEFAULT_GROUP_SIZE = 64
 """Weights of one row that share a scale in int4; smaller is more exact and larger in bytes."""
@@ -19,19 +21,20 @@ DEFAULT_RATIO = 0.8
 def compress(model: Any, weights: str, options: Mapping[str, Any]) -> Any:
     """The model with its weights in `none | int8 | int4`; must come before the paged transformation, which makes element types dynamic."""
     if weights == "none":
+        widen(model)
         return model
+    # without this NNCF 3.4 reports every call to a server in the network, from nine forks of this process
+    os.environ.setdefault("NNCF_CI", "1")
     import nncf
 
     nncf.set_log_level(logging.WARNING)
     with contextlib.redirect_stdout(io.StringIO()):  # NNCF draws progress bars
         if weights == "int8":
-            return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
-        return nncf.compress_weights(
-            model,
-            mode=nncf.CompressWeightsMode.INT4_ASYM,
-            group_size=int(options.get("group_size", DEFAULT_GROUP_SIZE)),
-            ratio=float(options.get("ratio", DEFAULT_RATIO)),
-        )
+            compress_int8(model)
+        else:
+            group_size, ratio = int(options.get("group_size", DEFAULT_GROUP_SIZE)), float(options.get("ratio", DEFAULT_RATIO))
+            compress_int4(model, group_size, ratio)
+    return model
 
 
 def save(model: Any, path: Path) -> None:
