@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from builder.api import EngineRequest, Finding
+from plugins.engines.openvino.families import families, refusal
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.record import TOKENS_PER_BLOCK
 
@@ -13,10 +14,7 @@ OPTIONS = ("exact_draft", "group_size", "ratio")
 """`exact_draft` bool (true): whether the draft, too, answers the same however tokens are grouped; targets always do. `group_size` int (64)
 and `ratio` 0..1 (0.8) for int4 weights."""
 
-_MLA_TYPES = ("deepseek_v2", "deepseek_v3", "kimi_k2", "longcat_flash", "minicpm3")
-_OWN_ATTENTION_TYPES = ("bloom", "codegen", "falcon", "gptj", "mpt")
-_ATTENTION_TYPES = ("full_attention", "sliding_attention")
-_FROZEN_ROPE = ("dynamic", "longrope", "yarn_dynamic")
+_GROWING_ROPE = ("dynamic", "longrope", "su", "yarn_dynamic")
 _Findings = Iterator[Finding]
 
 
@@ -29,7 +27,7 @@ def check(request: EngineRequest) -> list[Finding]:
     except (OSError, ValueError) as error:
         message, fix = f"{path} cannot be read: {error}", "point checkpoint at a Hugging Face model folder"
         return [*findings, _refusal("ENGINE-CONFIG", message, f"{request.role}.checkpoint", path, "a readable config.json", fix)]
-    return [*findings, *_check_architecture(config), *_check_attention(config), *_check_length(config, request)]
+    return [*findings, *_check_architecture(config), *_check_attention(config), *_check_positions(config, request)]
 
 
 def _refusal(code: str, message: str, field: str, found: object, needed: str, fix: str) -> Finding:
@@ -81,57 +79,44 @@ def _check_options(request: EngineRequest) -> _Findings:
 
 def _check_architecture(config: Mapping[str, Any]) -> _Findings:
     kind = config.get("model_type", "")
-    reason = _unsupported(config)
+    reason = refusal(config)
     if reason:
         message = f"The CPU engine cannot run {kind or 'this model'}: {reason}."
         fix = "use a decoder-only text model with standard attention, or another engine.kind"
         yield _refusal("ENGINE-ARCHITECTURE", message, "model_type", kind, "a decoder-only text model", fix)
-
-
-def _unsupported(config: Mapping[str, Any]) -> str:
-    """Why the model cannot run, empty when nothing speaks against it."""
-    other_layers = sorted(set(config.get("layer_types") or ()) - set(_ATTENTION_TYPES))
-    reasons = {
-        "it is an encoder-decoder model": config.get("is_encoder_decoder"),
-        "its cache is latent (MLA)": config.get("kv_lora_rank") or config.get("model_type") in _MLA_TYPES,
-        "its attention does not go through transformers' attention interface": config.get("model_type") in _OWN_ATTENTION_TYPES,
-        "it is multimodal": "vision_config" in config or "audio_config" in config,
-        "its code is not part of transformers (auto_map)": "auto_map" in config,
-        "config.json names no model_type": not config.get("model_type"),
-        "it does not say how many attention heads it has": not (config.get("num_attention_heads") or config.get("n_head")),
-        f"it has layers of other kinds ({', '.join(other_layers)})": other_layers,
-    }
-    return next((reason for reason, applies in reasons.items() if applies), "")
+    elif kind not in families().tried:
+        message = (
+            f"No {kind} model was tried on the CPU engine. The build compares the engine with transformers and fails where they differ."
+        )
+        fix = "build it to find out, or choose a family that was tried"
+        yield Finding("ENGINE-UNTRIED", "warning", message, "model_type", str(kind), ", ".join(sorted(families().tried)), fix)
 
 
 def _check_attention(config: Mapping[str, Any]) -> _Findings:
-    kind = config.get("model_type", "")
     if config.get("attn_logit_softcapping"):
-        message = f"{kind} soft-caps its attention scores, which OpenVINO's paged attention does not do."
+        message = f"{config.get('model_type', '')} soft-caps its attention scores, which OpenVINO's paged attention does not do."
         found = config["attn_logit_softcapping"]
         yield _refusal("ENGINE-SOFTCAP", message, "attn_logit_softcapping", found, "null", "choose another model or engine.kind")
-    if kind == "gpt_oss":
-        message = "gpt_oss has attention sinks, which this lane's export does not carry."
-        yield _refusal("ENGINE-SINKS", message, "model_type", kind, "a model without sinks", "choose another model or engine.kind")
+
+
+def _check_positions(config: Mapping[str, Any], request: EngineRequest) -> _Findings:
+    """Rotary embeddings that change with the length of the sequence: a traced model keeps those of a short one."""
+    for rope in _ropes(config):
+        kind = rope.get("rope_type", rope.get("type", "default"))
+        limit = _unchanged_up_to(config, rope)
+        if kind in _GROWING_ROPE and request.max_sequence_tokens > limit:
+            message = f"Rotary embedding of type {kind} changes beyond {limit} tokens; a traced model cannot."
+            found, fix = request.max_sequence_tokens, f"set limits.max_sequence_tokens to {limit} or less"
+            yield _refusal("ENGINE-ROPE", message, "limits.max_sequence_tokens", found, f"<= {limit}", fix)
+
+
+def _ropes(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Parameters of the rotary embeddings; some families have one for each kind of layer."""
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    rope_type = rope.get("rope_type", rope.get("type", "default"))
-    if rope_type in _FROZEN_ROPE:
-        message = f"Rotary embedding of type {rope_type} changes with the length of the sequence; a traced model cannot."
-        needed = "default | linear | llama3 | yarn"
-        yield _refusal("ENGINE-ROPE", message, "rope_parameters.rope_type", rope_type, needed, "choose another model or engine.kind")
+    nested = [value for value in rope.values() if isinstance(value, Mapping)]
+    return nested or [rope]
 
 
-def _check_length(config: Mapping[str, Any], request: EngineRequest) -> _Findings:
-    window = _sliding_window(config)
-    if window is not None and request.max_sequence_tokens > window:
-        message = f"The model attends to a window of {window} tokens in some layers; the CPU engine attends to everything before."
-        fix = f"set limits.max_sequence_tokens to {window} or less"
-        yield _refusal("ENGINE-SLIDING-WINDOW", message, "limits.max_sequence_tokens", request.max_sequence_tokens, f"<= {window}", fix)
-
-
-def _sliding_window(config: Mapping[str, Any]) -> int | None:
-    """Window in tokens when a layer uses one."""
-    window = config.get("sliding_window")
-    kinds = config.get("layer_types")
-    used = "sliding_attention" in kinds if kinds else config.get("use_sliding_window") is not False
-    return int(window) if window and used else None
+def _unchanged_up_to(config: Mapping[str, Any], rope: Mapping[str, Any]) -> int:
+    key = "original_max_position_embeddings"
+    return int(rope.get(key) or config.get(key) or config.get("max_position_embeddings") or 0)

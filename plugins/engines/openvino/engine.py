@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "4"
+EXPORTER_VERSION = "5"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 
@@ -68,16 +68,20 @@ class OpenVinoEngine:
             raise StageError("ENGINE-BUILD", message, last_lines=_last_lines(error)) from error
 
     def _build(self, request: EngineRequest, destination: Path, progress: Progress) -> None:
-        from plugins.engines.openvino.export import export
+        from plugins.engines.openvino.export import load, to_graph
         from plugins.engines.openvino.fuse import merge_projections
+        from plugins.engines.openvino.selfcheck import selfcheck
+        from plugins.engines.openvino.survey import probe
         from plugins.engines.openvino.weights import compress, save
 
         record = describe(request, self.versions())
         head_ids = read_head_ids(request.checkpoint, record.vocab_size) if request.role == "draft" else None
         progress("export", 0.0)
-        model = export(request.checkpoint, head_ids)
+        hf_model = load(request.checkpoint, head_ids)
+        expected = probe(hf_model, record.vocab_size)
+        model = to_graph(hf_model)
         merge_projections(model)
-        progress(f"compress weights: {request.weights}", 0.4)
+        progress(f"compress weights: {request.weights}", 0.6)
         model = compress(model, request.weights, request.options)
         progress("write model", 0.8)
         destination.mkdir(parents=True, exist_ok=True)
@@ -86,6 +90,9 @@ class OpenVinoEngine:
         if head_ids is not None:
             write_head_ids(head_ids, destination)
         record.write(destination)
+        progress("compare with the checkpoint", 0.85)
+        del hf_model, model  # their memory is needed
+        selfcheck(destination, record, expected)
         progress("done", 1.0)
 
     def record(self, engine_dir: Path) -> Mapping[str, Any]:

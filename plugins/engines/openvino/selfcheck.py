@@ -1,7 +1,9 @@
 """A built engine is run once and compared with the model it was made of: a graph that is silently wrong must not leave the build."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +23,28 @@ _BLOCKS = (2, 0)
 _GROUPINGS = ((2, 5, 1), (7,))
 
 
-def selfcheck(engine_dir: Path, record: EngineRecord, probe: Probe) -> float:
-    """Mean KL divergence in nats of the engine from its model. Raises StageError when it is too large.
+class Runs(Protocol):
+    """What is compared: the part of `Runner` that computes."""
 
-    An engine that is recorded as exact must also give the same logits, to the last bit, however the tokens are grouped into passes.
-    """
+    def forward(self, feeds: Sequence[Feed]) -> NDArray[np.float32]: ...
+
+
+def selfcheck(engine_dir: Path, record: EngineRecord, probe: Probe) -> float:
+    """Run the engine in a folder and `compare` it with its model."""
     runner = Runner(engine_dir, replace(record, role="target", max_draft_tokens=0), max(_BLOCKS) + 1, None)
+    return compare(runner, record, probe, read_head_ids(engine_dir, record.vocab_size))
+
+
+def compare(runner: Runs, record: EngineRecord, probe: Probe, head_ids: list[int] | None = None) -> float:
+    """Mean KL divergence in nats of the engine from its model. Raises StageError `ENGINE-DIFFERS` when it is too large.
+
+    An engine that is recorded as exact must also give the same logits, to the last bit, however the tokens are grouped into passes: raises
+    StageError `ENGINE-NOT-EXACT`.
+    """
     logits = _run(runner, probe.ids, (len(probe.ids),))
     if record.exact and any((_run(runner, probe.ids, sizes) != logits).any() for sizes in _GROUPINGS):
         message = "The engine's logits depend on how tokens are grouped into passes: speculative output would differ from plain output."
         raise StageError("ENGINE-NOT-EXACT", message)
-    head_ids = read_head_ids(engine_dir, record.vocab_size)
     divergence = _mean_kl(probe.logits, logits if head_ids is None else logits[:, head_ids])
     limit = max(_WEIGHTS_KL[record.weights], _CACHE_KL.get(record.kv_cache, 0.0))
     if not divergence <= limit:
@@ -40,7 +53,7 @@ def selfcheck(engine_dir: Path, record: EngineRecord, probe: Probe) -> float:
     return divergence
 
 
-def _run(runner: Runner, ids: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
+def _run(runner: Runs, ids: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.float32]:
     """Logits [len(ids), vocab], fed in passes of these sizes in turn, the last size repeated."""
     rows: list[NDArray[np.float32]] = []
     start = 0

@@ -8,6 +8,7 @@ import pytest
 
 from builder.api import EngineRequest
 from plugins.engines.openvino import ENGINE
+from plugins.engines.openvino.families import families
 
 LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_attention_heads": 4, "hidden_size": 64, "num_hidden_layers": 2}
 Make = Callable[..., EngineRequest]
@@ -60,13 +61,13 @@ def test_supported_words_pass(make: Make, weights: str, kv_cache: str) -> None:
         ({"config": {"model_type": "llava", "vision_config": {}}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "qwen3_next", "layer_types": ["linear_attention", "full_attention"]}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "mamba", "num_attention_heads": None}}, "ENGINE-ARCHITECTURE"),
-        ({"config": {"model_type": "falcon"}}, "ENGINE-ARCHITECTURE"),
+        ({"config": {"model_type": "mamba_like", "ssm_cfg": {"layer": "Mamba1"}}}, "ENGINE-ARCHITECTURE"),
+        ({"config": {"model_type": "new_mla", "kv_lora_rank": 512}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"auto_map": {}}}, "ENGINE-ARCHITECTURE"),
         ({"config": {"model_type": "gemma2", "attn_logit_softcapping": 50.0}}, "ENGINE-SOFTCAP"),
-        ({"config": {"model_type": "gpt_oss"}}, "ENGINE-SINKS"),
-        ({"config": {"rope_scaling": {"type": "dynamic"}}}, "ENGINE-ROPE"),
-        ({"config": {"sliding_window": 256}}, "ENGINE-SLIDING-WINDOW"),
-        ({"config": {"sliding_window": 256, "layer_types": ["full_attention", "sliding_attention"]}}, "ENGINE-SLIDING-WINDOW"),
+        ({"config": {"rope_scaling": {"type": "dynamic"}, "max_position_embeddings": 511}}, "ENGINE-ROPE"),
+        ({"config": {"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 256}}}, "ENGINE-ROPE"),
+        ({"config": {"rope_parameters": {"full_attention": {"rope_type": "dynamic"}}, "max_position_embeddings": 256}}, "ENGINE-ROPE"),
     ],
     ids=str,
 )
@@ -83,15 +84,33 @@ def test_refusal_has_a_code_a_finding_and_what_is_needed(make: Make, changes: di
 @pytest.mark.parametrize(
     "config",
     [
-        {"sliding_window": 4096},
-        {"sliding_window": 256, "use_sliding_window": False},
-        {"sliding_window": 256, "layer_types": ["full_attention"]},
+        {"sliding_window": 256},
+        {"sliding_window": 256, "layer_types": ["full_attention", "sliding_attention"]},
         {"rope_parameters": {"rope_type": "llama3"}},
+        {"rope_scaling": {"type": "dynamic"}, "max_position_embeddings": 512},
+        {"rope_scaling": {"type": "longrope"}, "original_max_position_embeddings": 512, "max_position_embeddings": 9999},
     ],
     ids=str,
 )
-def test_window_that_is_never_reached_or_never_used_passes(make: Make, config: dict[str, object]) -> None:
+def test_windows_and_rotations_that_do_not_grow_pass(make: Make, config: dict[str, object]) -> None:
     assert codes(make(config)) == []
+
+
+@pytest.mark.parametrize("family", sorted(families().refused))
+def test_family_that_cannot_run_is_refused_by_name(make: Make, family: str) -> None:
+    (finding,) = ENGINE.check(make({"model_type": family}))
+    assert (finding.code, finding.severity, finding.found) == ("ENGINE-ARCHITECTURE", "error", family)
+    assert families().refused[family] in finding.message
+
+
+@pytest.mark.parametrize("family", sorted(families().tried))
+def test_family_that_was_tried_passes(make: Make, family: str) -> None:
+    assert codes(make({"model_type": family})) == []
+
+
+def test_family_that_nobody_tried_is_a_warning(make: Make) -> None:
+    (finding,) = ENGINE.check(make({"model_type": "llama9"}))
+    assert (finding.code, finding.severity) == ("ENGINE-UNTRIED", "warning")
 
 
 def test_all_refusals_at_once(make: Make) -> None:
