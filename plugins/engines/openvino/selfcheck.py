@@ -1,7 +1,6 @@
 """A built engine is run once and compared with the model it was made of: a graph that is silently wrong must not leave the build."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -31,7 +30,7 @@ class Runs(Protocol):
 
 def selfcheck(engine_dir: Path, record: EngineRecord, probe: Probe) -> float:
     """Run the engine in a folder and `compare` it with its model."""
-    runner = Runner(engine_dir, replace(record, role="target", max_draft_tokens=0), max(_BLOCKS) + 1, None)
+    runner = Runner(engine_dir, record, max(_BLOCKS) + 1, None, pinned=False)
     return compare(runner, record, probe, read_head_ids(engine_dir, record.vocab_size))
 
 

@@ -28,11 +28,12 @@ class Runner:
     output layer gets at least 2.
     """
 
-    def __init__(self, engine_dir: Path, record: EngineRecord, blocks: int, threads: int | None) -> None:
+    def __init__(self, engine_dir: Path, record: EngineRecord, blocks: int, threads: int | None, *, pinned: bool = True) -> None:
+        """A cache of `blocks` blocks. Without `pinned` the model is compiled once: it loads faster and runs slower."""
         self.min_rows = 2 if record.exact else 1
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
         weights = (engine_dir / MODEL_FILE).with_suffix(".bin")
-        widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size)
+        widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size) if pinned else ()
         compiled = compile_paged(engine_dir / MODEL_FILE, compile_properties(record.kv_cache, record.head_dim), threads, 1 + len(widths))
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))

@@ -76,7 +76,7 @@ def make_checkpoint(folder: Path, family: str, **changes: object) -> None:
 
 
 def engine_logits(folder: Path) -> NDArray[np.float32]:
-    runner = Runner(folder, EngineRecord.read(folder), len(BLOCKS), 1)
+    runner = Runner(folder, EngineRecord.read(folder), len(BLOCKS), 1, pinned=False)
     rows, start = [], 0
     for size in CHUNKS:
         rows.append(runner.forward([Feed(IDS[start : start + size], start, BLOCKS, 0)]).copy())
