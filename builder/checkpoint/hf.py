@@ -73,7 +73,7 @@ def _read_geometry(config: dict[str, Any], path: Path, field: str) -> Geometry:
     try:
         return read_geometry(config)
     except SizeError as error:
-        message = f"{field}: {path / 'config.json'} has {error}"
+        message = f"{field}: {path / 'config.json'} (model_type {config.get('model_type')}) has {error}"
         needed = f"{' or '.join(error.names)} > 0"
         raise RefusedError("CKPT-CONFIG", message, field=field, found=error.found, needed=needed) from None
 

@@ -66,6 +66,13 @@ def test_broken_config(write_checkpoint: Write, text: str) -> None:
     assert refused(folder) == "CKPT-CONFIG"
 
 
+def test_model_without_heads_is_named(write_checkpoint: Write) -> None:
+    folder = write_checkpoint("target")
+    (folder / "config.json").write_text(json.dumps({"model_type": "mamba", "hidden_size": 32, "num_hidden_layers": 2}))
+    with pytest.raises(RefusedError, match=r"\(model_type mamba\) has no usable num_attention_heads"):
+        read_checkpoint(folder, "target.checkpoint")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"weight_map": 3}'])
 def test_broken_index(write_checkpoint: Write, text: str) -> None:
     folder = write_checkpoint("target")

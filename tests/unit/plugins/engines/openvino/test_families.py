@@ -48,11 +48,16 @@ OWN: dict[str, dict[str, object]] = {
     "qwen3": {"use_sliding_window": True},
     "vaultgemma": {"attn_logit_softcapping": None},
 }
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.1] * 4, "long_factor": [4.0] * 4, "factor": 4.0}
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
     "llama with one head a query": ("llama", {"num_key_value_heads": 4}),
     "llama with tied embeddings": ("llama", {"tie_word_embeddings": True}),
     "llama with scaled rotation": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}}),
     "llama with dynamic rotation": ("llama", {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0}}),
+    "phi3 with long rotation": (
+        "phi3",
+        {"rope_parameters": LONG | {"original_max_position_embeddings": 128}, "max_position_embeddings": 512},
+    ),
     "mistral with a window in all layers": ("mistral", {"sliding_window": 5}),
     "gpt_bigcode with all heads": ("gpt_bigcode", {"multi_query": False, "num_key_value_heads": 4}),
 }
