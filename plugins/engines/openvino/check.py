@@ -10,9 +10,12 @@ from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.record import TOKENS_PER_BLOCK
 
 WEIGHTS = ("none", "int8", "int4")
-OPTIONS = ("exact_draft", "group_size", "ratio")
+OPTIONS = ("exact_draft", "group_size", "ratio", "tuned_for")
 """`exact_draft` bool (true): whether the draft, too, answers the same however tokens are grouped; targets always do. `group_size` int (64)
-and `ratio` 0..1 (0.8) for int4 weights."""
+and `ratio` 0..1 (0.8) for int4 weights. `tuned_for`: which of its kernels computes attention, see `TUNED_FOR`."""
+
+TUNED_FOR = ("latency", "throughput")
+"""Several rows of a sequence at once, for verification and long prompts; or row by row, for many sequences at once."""
 
 _GROWING_ROPE = ("dynamic", "longrope", "su", "yarn_dynamic")
 _Findings = Iterator[Finding]
@@ -62,6 +65,7 @@ def _check_limits(request: EngineRequest) -> _Findings:
 _OPTION_VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "exact_draft": ("true or false", lambda value: isinstance(value, bool)),
     "group_size": ("a positive whole number", lambda value: type(value) is int and value > 0),
+    "tuned_for": (" | ".join(TUNED_FOR), lambda value: value in TUNED_FOR),
     "ratio": ("a number from 0 to 1", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1),
 }
 

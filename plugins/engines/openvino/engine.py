@@ -21,7 +21,7 @@ from builder.api import (
     StageError,
     TandemError,
 )
-from plugins.engines.openvino.check import check
+from plugins.engines.openvino.check import TUNED_FOR, check
 from plugins.engines.openvino.head import read_head_ids, write_head_ids
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.memory import engine_memory
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "5"
+EXPORTER_VERSION = "6"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 
@@ -140,6 +140,7 @@ def describe(request: EngineRequest, versions: Mapping[str, str]) -> EngineRecor
         max_batched_tokens=request.max_batched_tokens,
         max_draft_tokens=request.max_draft_tokens if request.role == "target" else 0,
         exact=request.role == "target" or bool(request.options.get("exact_draft", True)),
+        tuned_for=str(request.options.get("tuned_for", TUNED_FOR[0])),
         end_ids=_end_ids(request.checkpoint),
         tokenizer_sha256=tokenizer_digest(request.checkpoint),
         versions=versions,

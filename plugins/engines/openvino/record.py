@@ -23,7 +23,7 @@ _WEIGHT_ALGORITHMS = {"none": None, "int8": "W8A16", "int4": "W4A16"}
 class EngineRecord:
     """What one engine is and may be asked. `kv_cache` is OpenVINO's word, a key of `PRECISIONS`.
 
-    `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
+    `tuned_for` is `latency` or `throughput`. `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
     """
 
     role: str
@@ -44,6 +44,7 @@ class EngineRecord:
     max_batched_tokens: int
     max_draft_tokens: int
     exact: bool = True
+    tuned_for: str = "latency"
     tokens_per_block: int = TOKENS_PER_BLOCK
     end_ids: tuple[int, ...] = ()
     tokenizer_sha256: str = ""
@@ -119,6 +120,7 @@ class EngineRecord:
             "weights": self.weights,
             "kv_cache": self.kv_cache,
             "exact": self.exact,
+            "tuned_for": self.tuned_for,
             "end_ids": list(self.end_ids),
             "kv_bytes_per_token": self.kv_bytes_per_token,
             "max_cached_tokens": self.max_cached_tokens,
@@ -150,6 +152,7 @@ class EngineRecord:
             max_batched_tokens=build["max_num_tokens"],
             max_draft_tokens=build["max_draft_len"],
             exact=own["exact"],
+            tuned_for=own["tuned_for"],
             tokens_per_block=build["plugin_config"]["tokens_per_block"],
             end_ids=tuple(own["end_ids"]),
             tokenizer_sha256=own["tokenizer_sha256"],

@@ -4,7 +4,7 @@ A paged model can be neither saved as IR and read back nor exported as a blob (O
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ _WINDOWS = ["tandem", "windows"]
 _WINDOW_PORT = 10
 
 
-def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, copies: int) -> list[Any]:
-    """Compiled models, all alike, whose cache blocks are inputs and whose logits are those of the sampled rows.
+def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, widths: Sequence[int]) -> list[Any]:
+    """Compiled models whose cache blocks are inputs and whose logits are those of the sampled rows: for any number of rows, then one a width.
 
-    `cache`: compile properties of the cache. Raises RuntimeError when this CPU cannot compute in the precision that the cache needs.
+    `cache`: compile properties of the cache. A model of fixed width is fed, and samples, exactly so many rows. Raises RuntimeError when
+    this CPU cannot compute in the precision that the cache needs.
     """
     import openvino as ov
     from openvino._offline_transformations import paged_attention_transformation
@@ -32,7 +33,11 @@ def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | Non
     paged_attention_transformation(model)
     _apply_windows(model)
     _gather_rows(model)
-    return [core.compile_model(model, "CPU", properties) for _ in range(copies)]
+    compiled = [core.compile_model(model, "CPU", properties)]
+    for width in widths:
+        model.reshape({name: [width] for name in ("input_ids", "position_ids", SAMPLED_ROWS)})
+        compiled.append(core.compile_model(model, "CPU", properties))
+    return compiled
 
 
 def note_windows(model: Any, windows: list[int]) -> None:

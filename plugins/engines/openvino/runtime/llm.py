@@ -70,16 +70,17 @@ class Engine:
         max_cached_tokens: int | None = None,
         threads: int | None = None,
         reuse: bool = True,
+        tuned_for: str | None = None,
         max_waiting: int = MOST_WAITING,
         max_speculating: int = MOST_SPECULATING,
     ) -> "Engine":
         """Compile the engine in a folder, and the draft engine of another one.
 
-        Each cache has room for `max_cached_tokens` tokens (default: what its record says). Raises ValueError when the two engines' token
-        ids cannot mean the same.
+        Each cache has room for `max_cached_tokens` tokens, and `tuned_for` is `latency` or `throughput` (default: what its record says).
+        Raises ValueError when the two engines' token ids cannot mean the same.
         """
-        record, runner, blocks = _open(engine_dir, max_cached_tokens, threads)
-        draft = DraftModel(*_open(draft_dir, max_cached_tokens, threads), reuse=reuse) if draft_dir else None
+        record, runner, blocks = _open(engine_dir, max_cached_tokens, threads, tuned_for)
+        draft = DraftModel(*_open(draft_dir, max_cached_tokens, threads, tuned_for), reuse=reuse) if draft_dir else None
         if draft and draft.record.vocab_size != record.vocab_size:
             raise ValueError(f"the draft has {draft.record.vocab_size} token ids, the target {record.vocab_size}")
         return cls(record, runner, blocks, draft=draft, reuse=reuse, max_waiting=max_waiting, max_speculating=max_speculating)
@@ -194,8 +195,11 @@ class Engine:
         sequence.result = _result(sequence)
 
 
-def _open(engine_dir: Path, max_cached_tokens: int | None, threads: int | None) -> tuple[EngineRecord, Runner, BlockManager]:
+def _open(
+    engine_dir: Path, max_cached_tokens: int | None, threads: int | None, tuned_for: str | None
+) -> tuple[EngineRecord, Runner, BlockManager]:
     record = EngineRecord.read(engine_dir)
+    record = replace(record, tuned_for=tuned_for or record.tuned_for)
     tokens = record.max_cached_tokens if max_cached_tokens is None else max_cached_tokens
     total = max(1, tokens // record.tokens_per_block)
     runner = Runner(engine_dir, record, total, threads)

@@ -24,17 +24,20 @@ _ALIGNMENT_BYTES = 64
 class Runner:
     """The compiled models and the memory of their cache.
 
-    A kernel for one row differs in the last bits from the kernel for several. So each sequence feeds at least `min_rows` = 2 rows and the
-    output layer gets at least 2.
+    A kernel for one row differs in the last bits from the kernel for several. So an exact engine feeds at least 2 rows in a pass, 2 to the
+    output layer, and attention is computed by one of its kernels only: by the one for several rows, of which each sequence then feeds at
+    least `min_rows` = 2, or, tuned for throughput, by the one for single rows.
     """
 
     def __init__(self, engine_dir: Path, record: EngineRecord, blocks: int, threads: int | None, *, pinned: bool = True) -> None:
         """A cache of `blocks` blocks. Without `pinned` the model is compiled once: it loads faster and runs slower."""
-        self.min_rows = 2 if record.exact else 1
+        self._by_row = record.tuned_for == "throughput"
+        self._least_rows = 2 if record.exact else 1
+        self.min_rows = 1 if self._by_row else self._least_rows
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
         weights = (engine_dir / MODEL_FILE).with_suffix(".bin")
         widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size) if pinned else ()
-        compiled = compile_paged(engine_dir / MODEL_FILE, compile_properties(record.kv_cache, record.head_dim), threads, 1 + len(widths))
+        compiled = compile_paged(engine_dir / MODEL_FILE, compile_properties(record.kv_cache, record.head_dim), threads, widths)
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))
         self._caches = _make_caches(compiled[0], programs, blocks + 1)
@@ -54,15 +57,16 @@ class Runner:
 
     def forward(self, feeds: SequenceOf[Feed]) -> NDArray[np.float32]:
         """Logits [wanted rows of all feeds, vocab]; valid until the next call."""
-        batch = Batch(self._tokens_per_block, self._scratch)
-        width = self._width(len(feeds[0].tokens)) if len(feeds) == 1 else None
+        batch = Batch(self._tokens_per_block, self._scratch, self._by_row)
+        alone = len(feeds) == 1
+        width = self._width(len(feeds[0].tokens)) if alone else None
         for feed in feeds:
-            batch.add(feed, width or self.min_rows)
+            batch.add(feed, width or (self._least_rows if alone else self.min_rows))
         if width is not None:
             logits = self._pinned[width].forward(batch, list(range(width)))
             first = feeds[0].first_wanted
             return self._whole_vocabulary(logits[first : first + len(batch.rows)])
-        rows = batch.rows + [0] * (self.min_rows - len(batch.rows))
+        rows = batch.rows + [0] * (self._least_rows - len(batch.rows))
         return self._whole_vocabulary(self._any.forward(batch, rows)[: len(batch.rows)])
 
     @property
@@ -72,8 +76,9 @@ class Runner:
 
     def fed_rows(self, tokens: int, sequences: int) -> int:
         """Rows that one of so many sequences of a pass feeds for its tokens, padding counted."""
-        width = self._width(tokens) if sequences == 1 else None
-        return width or max(tokens, self.min_rows)
+        if sequences > 1:
+            return max(tokens, self.min_rows)
+        return self._width(tokens) or max(tokens, self._least_rows)
 
     def _width(self, tokens: int) -> int | None:
         return next((w for w in self._pinned if tokens <= w), None)
