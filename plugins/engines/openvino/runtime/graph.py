@@ -17,7 +17,7 @@ _WINDOW_PORT = 10
 
 
 def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, widths: Sequence[int]) -> list[Any]:
-    """Compiled models whose cache blocks are inputs and whose logits are those of the sampled rows: for any number of rows, then one a width.
+    """Compiled models for any number of rows, then for each width; cache blocks are inputs, logits are those of the sampled rows.
 
     `cache`: compile properties of the cache. A model of fixed width is fed, and samples, exactly so many rows. Raises RuntimeError when
     this CPU cannot compute in the precision that the cache needs.
