@@ -93,12 +93,16 @@ class EngineCounters:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How an engine is opened in this process. `reuse` keeps blocks of finished requests; None leaves a choice to the lane."""
+    """How an engine is opened in this process. `reuse` keeps blocks of finished requests; None leaves a choice to the lane.
+
+    `tuned_for` tells a lane that can favour one of them what matters more.
+    """
 
     threads: int | None = None
     max_cached_tokens: int | None = None
     max_draft_tokens: int | None = None
     reuse: bool = True
+    tuned_for: Literal["latency", "throughput"] | None = None
 
 
 class EngineSession(Protocol):

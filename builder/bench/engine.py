@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from builder.bench.order import BenchPrompt, count_calls, run_order
 from builder.bench.own import OwnParty
 from builder.bench.peers import PeerPlace, PeerProcess, require_installed
 from builder.bench.report import BenchReport, BenchSettings, make_report
-from builder.bench.systems import CONCURRENT, OURS, PEERS, SINGLE, with_draft
+from builder.bench.systems import CONCURRENT, OURS, PEERS, SINGLE, TUNED_FOR, with_draft
 from builder.errors import MissingError, RefusedError, StageError, TandemError
 from builder.gates.prompts import Prompt, spread_over_kinds
 from builder.report.machine import machine_facts
@@ -53,17 +53,17 @@ class _Opened:
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def open_session(engine: Engine, pair: PairUnderTest, settings: BenchSettings) -> EngineSession:
-    """This engine in this process. Raises RefusedError ENGINE-NO-SESSION for a lane that only a server can run."""
+def open_sessions(engine: Engine, pair: PairUnderTest, settings: BenchSettings) -> dict[str, EngineSession]:
+    """This engine in this process, once for each party. Raises RefusedError ENGINE-NO-SESSION for a lane that only a server can run."""
     opener = getattr(engine, "open", None)
     if opener is None:
         message = f"the engine plug-in {engine.kind} cannot run an engine outside the server"
         raise RefusedError(
             "ENGINE-NO-SESSION", message, field="engine.kind", found=engine.kind, needed="a lane that can", fix="tandem validate"
         )
-    options = EngineOptions(threads=settings.threads, max_draft_tokens=pair.max_draft_tokens, reuse=False)
-    session: EngineSession = opener(pair.engines["target"], pair.engines.get("draft"), options)
-    return session
+    common = EngineOptions(threads=settings.threads, max_draft_tokens=pair.max_draft_tokens, reuse=False)
+    folders = pair.engines["target"], pair.engines.get("draft")
+    return {party: opener(*folders, replace(common, tuned_for=tuned_for)) for party, tuned_for in TUNED_FOR.items()}
 
 
 def bench_prompts(session: EngineSession, prompts: Sequence[Prompt], pair: PairUnderTest, settings: BenchSettings) -> list[BenchPrompt]:
@@ -81,7 +81,7 @@ def bench_prompts(session: EngineSession, prompts: Sequence[Prompt], pair: PairU
 
 
 def run_bench(
-    session: EngineSession,
+    sessions: Mapping[str, EngineSession],
     prompts: Sequence[BenchPrompt],
     pair: PairUnderTest,
     peers: PeersAt,
@@ -94,7 +94,7 @@ def run_bench(
     single, concurrent = (with_draft(systems, has_draft=pair.has_draft) for systems in (SINGLE, CONCURRENT))
     size = {"repeats": settings.repeats, "concurrency": settings.concurrency}
     run = Run()
-    with _parties(session, pair, peers, settings, progress) as opened:
+    with _parties(sessions, pair, peers, settings, progress) as opened:
         progress("warming up", None)
         warm_up(opened.parties, single, prompts[0], run)
         calls = run_order(single, concurrent, prompts, **size)
@@ -114,9 +114,11 @@ def run_bench(
 
 
 @contextmanager
-def _parties(session: EngineSession, pair: PairUnderTest, peers: PeersAt, settings: BenchSettings, progress: Progress) -> Iterator[_Opened]:
+def _parties(
+    sessions: Mapping[str, EngineSession], pair: PairUnderTest, peers: PeersAt, settings: BenchSettings, progress: Progress
+) -> Iterator[_Opened]:
     """This engine and every peer that can be had; peers are gone afterwards."""
-    opened = _Opened({OURS: OwnParty(session)})
+    opened = _Opened({party: OwnParty(session) for party, session in sessions.items()})
     with ExitStack() as stack:
         for name in PEERS:
             progress(f"starting {name}", None)
@@ -125,7 +127,7 @@ def _parties(session: EngineSession, pair: PairUnderTest, peers: PeersAt, settin
                 require_installed(place, pair.digests, INSTALL)
                 peer = PeerProcess(place, peers.logs / f"bench-{name}.log", _environment(settings.threads))
                 stack.callback(peer.close)
-                opened.facts[name] = peer.load(_load_settings(session, pair, place, settings))
+                opened.facts[name] = peer.load(_load_settings(sessions[OURS], pair, place, settings))
                 opened.parties[name] = peer
             except (MissingError, StageError) as error:
                 opened.absent[name] = error

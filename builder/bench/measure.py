@@ -6,7 +6,7 @@ from typing import Protocol
 
 from builder.api import Progress
 from builder.bench.order import BenchPrompt, Call
-from builder.bench.systems import OURS, System
+from builder.bench.systems import TUNED_FOR, System
 from builder.errors import StageError
 
 WARM_UP_TOKENS = 32
@@ -89,7 +89,7 @@ def _ask(parties: dict[str, Party], call: Call, new_tokens: int, run: Run) -> An
             parties[name].generate([p.ids for p in call.prompts], new_tokens=new_tokens, mode=call.system.mode), call, new_tokens
         )
     except StageError as error:
-        if name == OURS:
+        if name in TUNED_FOR:
             raise
         run.failures[name] = error
         parties.pop(name).close()

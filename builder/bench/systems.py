@@ -1,9 +1,12 @@
 """What is measured: parties (this engine, its peers) in the ways they can be asked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-OURS = "tandem"
+OURS, OURS_THROUGHPUT = "tandem", "tandem_throughput"
+TUNED_FOR: Mapping[str, Literal["latency", "throughput"]] = {OURS: "latency", OURS_THROUGHPUT: "throughput"}
+"""This engine is opened twice."""
 Needs = Literal["nothing", "draft"]
 
 
@@ -26,6 +29,8 @@ SINGLE = (
     System(OURS, "lookup", "Tandem, prompt lookup"),
     System(OURS, "draft", "Tandem, draft model", "draft"),
     System(OURS, "draft_lookup", "Tandem, draft model and lookup", "draft"),
+    System(OURS_THROUGHPUT, "plain", "Tandem tuned for throughput, target only"),
+    System(OURS_THROUGHPUT, "draft_lookup", "Tandem tuned for throughput, draft model and lookup", "draft"),
     System("transformers", "plain", "transformers bf16 `generate`"),
     System("transformers", "lookup_5", "transformers bf16, prompt lookup of 5"),
     System("transformers", "lookup_10", "transformers bf16, prompt lookup of 10"),
@@ -41,12 +46,13 @@ SINGLE = (
 
 CONCURRENT = (
     System(OURS, "plain", "Tandem, target only"),
-    System(OURS, "draft_lookup", "Tandem, draft model and lookup", "draft"),
+    System(OURS_THROUGHPUT, "plain", "Tandem tuned for throughput, target only"),
+    System(OURS_THROUGHPUT, "draft_lookup", "Tandem tuned for throughput, draft model and lookup", "draft"),
     System("openvino_genai", "plain", "OpenVINO GenAI int8, KV u8"),
 )
 """Asked many prompts at once."""
 
-PEERS = tuple(dict.fromkeys(s.party for s in SINGLE if s.party != OURS))
+PEERS = tuple(dict.fromkeys(s.party for s in SINGLE if s.party not in TUNED_FOR))
 
 
 def parties_of(systems: tuple[System, ...]) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from builder import __version__, registry
 from builder.api import Progress
-from builder.bench.engine import PairUnderTest, PeersAt, bench_prompts, open_session, run_bench
+from builder.bench.engine import PairUnderTest, PeersAt, bench_prompts, open_sessions, run_bench
 from builder.bench.report import BenchReport, BenchSettings
+from builder.bench.systems import OURS
 from builder.gates.prompts import load_prompts
 from builder.pipeline.session import Session
 from builder.spec import PairSpec
@@ -19,13 +20,14 @@ def bench_pair(
     engine = registry.engine(session.plan.pair.spec.engine.kind)
     pair = _pair(session)
     progress("loading the engine", None)
-    opened = open_session(engine, pair, settings)
+    opened = open_sessions(engine, pair, settings)
     try:
-        encoded = bench_prompts(opened, load_prompts(prompts), pair, settings)
+        encoded = bench_prompts(opened[OURS], load_prompts(prompts), pair, settings)
         at = PeersAt(peers.resolve(), session.workspace.root.parent / "peers", session.workspace.logs)
         return run_bench(opened, encoded, pair, at, settings, progress, command=command)
     finally:
-        opened.close()
+        for one in opened.values():
+            one.close()
 
 
 def _pair(session: Session) -> PairUnderTest:

@@ -25,7 +25,12 @@ class OpenVinoSession:
         from transformers import AutoTokenizer
 
         engine = Engine.load(
-            target_dir, draft_dir, max_cached_tokens=options.max_cached_tokens, threads=options.threads, reuse=options.reuse
+            target_dir,
+            draft_dir,
+            max_cached_tokens=options.max_cached_tokens,
+            threads=options.threads,
+            reuse=options.reuse,
+            tuned_for=options.tuned_for,
         )
         most = engine.record.max_draft_tokens if options.max_draft_tokens is None else options.max_draft_tokens
         tokenizer = AutoTokenizer.from_pretrained(target_dir / TOKENIZER_FOLDER)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import pytest
 
 from builder.api import EngineOptions
-from builder.bench.engine import PairUnderTest, PeersAt, bench_prompts, open_session, run_bench
+from builder.bench.engine import PairUnderTest, PeersAt, bench_prompts, open_sessions, run_bench
 from builder.bench.peers import PeerPlace
 from builder.bench.report import BenchReport, BenchSettings
-from builder.bench.systems import SINGLE
+from builder.bench.systems import SINGLE, TUNED_FOR
 from builder.errors import RefusedError
 from builder.gates.prompts import Prompt
 
@@ -43,7 +44,8 @@ def run(made: SimpleNamespace, tmp_path: Path, *, draft: bool = True) -> BenchRe
     session, under_test = made.session(), pair(tmp_path, draft=draft)
     peers = PeersAt(tmp_path / "peers", tmp_path / "models", tmp_path / "logs")
     prompts = bench_prompts(session, PROMPTS, under_test, SETTINGS)
-    return run_bench(session, prompts, under_test, peers, SETTINGS, lambda _text, _share: None, command="tandem bench engine x")
+    sessions = dict.fromkeys(TUNED_FOR, session)
+    return run_bench(sessions, prompts, under_test, peers, SETTINGS, lambda _text, _share: None, command="tandem bench engine x")
 
 
 def test_all_systems_of_all_parties_are_measured(made: SimpleNamespace, make_peer: MakePeer, tmp_path: Path) -> None:
@@ -52,7 +54,7 @@ def test_all_systems_of_all_parties_are_measured(made: SimpleNamespace, make_pee
     report = run(made, tmp_path)
     assert not report.absent
     assert {s.call.system.key for s in report.samples.all} == {s.key for s in SINGLE}
-    assert len(report.samples.all) == 2 * (2 * len(SINGLE) + 3)
+    assert len(report.samples.all) == 2 * (2 * len(SINGLE) + 4)
     assert all(row.value is not None for row in report.rows)
     assert report.facts["llama_cpp"] == {"version": "fake 1", "end_ids": "[2]"}
     assert report.facts["tandem"] == {"trt-tandem": "1"}
@@ -65,7 +67,7 @@ def test_peers_that_are_not_installed_are_left_out_with_the_command_that_install
     )
     assert report.failed == ()
     against_peers = [row for row in report.rows if row.against and not row.against.startswith("Tandem")]
-    assert [row.result for row in against_peers] == 9 * ["not measured"]
+    assert [row.result for row in against_peers] == 10 * ["not measured"]
 
 
 def test_peers_that_break_are_failures_and_the_rest_is_measured(made: SimpleNamespace, make_peer: MakePeer, tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_peers_that_break_are_failures_and_the_rest_is_measured(made: SimpleName
 
 def test_a_pair_without_draft_asks_for_none(made: SimpleNamespace, tmp_path: Path) -> None:
     report = run(made, tmp_path, draft=False)
-    assert {s.call.system.key for s in report.samples.all} == {"tandem/plain", "tandem/lookup"}
+    assert {s.call.system.key for s in report.samples.all} == {"tandem/plain", "tandem/lookup", "tandem_throughput/plain"}
 
 
 def test_as_many_prompts_of_each_kind_and_none_too_long(made: SimpleNamespace, tmp_path: Path) -> None:
@@ -99,11 +101,12 @@ def test_engine_is_opened_without_reuse_and_with_these_threads(made: SimpleNames
         seen.extend(given)
         return made.session()
 
-    open_session(SimpleNamespace(kind="fake", open=opener), pair(tmp_path), SETTINGS)  # type: ignore[arg-type]
-    assert seen == [tmp_path / "target", tmp_path / "draft", EngineOptions(threads=1, max_draft_tokens=5, reuse=False)]
+    open_sessions(SimpleNamespace(kind="fake", open=opener), pair(tmp_path), SETTINGS)  # type: ignore[arg-type]
+    folders, options = (tmp_path / "target", tmp_path / "draft"), EngineOptions(threads=1, max_draft_tokens=5, reuse=False)
+    assert seen == [*folders, replace(options, tuned_for="latency"), *folders, replace(options, tuned_for="throughput")]
 
 
 def test_lane_without_sessions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="the engine plug-in fake cannot run") as caught:
-        open_session(SimpleNamespace(kind="fake"), pair(tmp_path), SETTINGS)  # type: ignore[arg-type]
+        open_sessions(SimpleNamespace(kind="fake"), pair(tmp_path), SETTINGS)  # type: ignore[arg-type]
     assert caught.value.finding.code == "ENGINE-NO-SESSION"
