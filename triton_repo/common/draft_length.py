@@ -20,7 +20,7 @@ KEEP_SKIPPED = 0.98  # a source that is not asked drifts back to what was expect
 EXPECTED_TRIALS = 2.0
 LASTING_TRIALS = 0.3  # part of the expectation that never fades
 SLOPE_PRIOR = 0.04  # cost of one token more in a call, as share of the call, before it was measured
-DRAFT_COST_PRIOR = 0.2  # time of one draft token over one target pass, before it was measured
+DRAFT_COST_PRIOR = 0.2  # time of one draft token over one target pass, before it was measured; it bounds what a first stall may say
 OUTLIER = 4.0
 DRAFT_MARGIN = 1.12
 """A round with the draft model must promise this much more. Two models in turn empty each other's caches; that costs the other one's next
@@ -140,7 +140,7 @@ class DraftLengthState:
     draft: Acceptance = DRAFT_PRIOR
     lookup: tuple[Acceptance, ...] = LOOKUP_PRIORS
     target_cost: LinearCost = field(default_factory=LinearCost)
-    draft_cost: LinearCost = field(default_factory=lambda: LinearCost(serial=True))
+    draft_cost: LinearCost = field(default_factory=lambda: LinearCost(serial=True).observe(1, DRAFT_COST_PRIOR))
     probe_wait_tokens: int = FIRST_PROBE_TOKENS
     idle_tokens: int = 0
 
@@ -310,5 +310,4 @@ def _could_pay(state: DraftLengthState, choice: Choice) -> bool:
 def _draft_s(state: DraftLengthState, tokens: int) -> float:
     if not tokens:
         return 0.0
-    passes = state.draft_cost.at(tokens) if state.draft_cost.measured else DRAFT_COST_PRIOR * tokens
-    return passes * state.target_cost.at(1)
+    return state.draft_cost.at(tokens) * state.target_cost.at(1)

@@ -23,7 +23,8 @@ _WEIGHT_ALGORITHMS = {"none": None, "int8": "W8A16", "int4": "W4A16"}
 class EngineRecord:
     """What one engine is and may be asked. `kv_cache` is OpenVINO's word, a key of `PRECISIONS`.
 
-    `tuned_for` is `latency` or `throughput`. `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
+    `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
+    `tuned_for`: `latency` or `throughput`, see `check.TUNED_FOR`.
     """
 
     role: str

@@ -19,8 +19,10 @@ class Batch:
     """Inputs of one pass, sequences side by side; the `begins` say where each one starts, and the last entry where all end.
 
     Padding rows stand behind a sequence's last token, where no token sees them. Their places in the cache are overwritten by the
-    next token, or lie in the block `scratch` when the sequence's own blocks end before them. `by_row`: each row is laid out as a sequence of
-    its own over the same blocks, and padding rows lie in the scratch block; attention then takes the kernel for single rows.
+    next token, or lie in the block `scratch` when the sequence's own blocks end before them.
+
+    `by_row`: each row is laid out as a sequence of its own over the same blocks, and padding rows lie in the scratch block. Attention then
+    takes the kernel for single rows.
     """
 
     tokens_per_block: int

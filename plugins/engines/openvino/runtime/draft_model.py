@@ -77,7 +77,7 @@ class DraftModel:
         self._tracks: dict[Sequence, _Track] = {}
 
     def propose(self, wants: SequenceOf[Want]) -> list[Draft]:
-        """A draft for each want. It stays empty while the draft model still reads the sequence, a chunk of it each time."""
+        """A draft for each want. It stays empty when the draft model has more to read first than one pass holds; it then reads a part."""
         drafts = [Draft(want) for want in wants]
         open_drafts = [draft for draft in drafts if self._keep_step(draft.want)]
         while open_drafts:
@@ -113,7 +113,7 @@ class DraftModel:
         fed: list[Draft] = []
         budget = self.record.max_batched_tokens
         for draft in drafts:
-            feed = self._feed(draft, budget)
+            feed = self._feed(draft, budget, alone=len(drafts) == 1)
             if feed is not None:
                 feeds.append(feed)
                 fed.append(draft)
@@ -124,16 +124,19 @@ class DraftModel:
             self._note(draft, feed)
             if feed.first_wanted < len(feed.tokens):
                 draft.extend(next(rows))
-                if not draft.done:
-                    going_on.append(draft)
+            if not draft.done and self._unread_tokens(draft) <= self.record.max_batched_tokens:
+                going_on.append(draft)
         return going_on
 
-    def _feed(self, draft: Draft, budget: int) -> Feed | None:
+    def _unread_tokens(self, draft: Draft) -> int:
+        return len(draft.want.sequence.tokens) + len(draft.tokens) - self._tracks[draft.want.sequence].cached_tokens
+
+    def _feed(self, draft: Draft, budget: int, *, alone: bool) -> Feed | None:
         track = self._tracks[draft.want.sequence]
         pending = draft.text(track.cached_tokens)
         if budget < self.runner.min_rows:
             return None
-        chunk = pending[:budget]
+        chunk = pending[: min(budget, self.runner.chunk_tokens(len(pending))) if alone else budget]
         whole = len(chunk) == len(pending)
         return Feed(chunk, track.cached_tokens, track.table.blocks, len(chunk) - 1 if whole else len(chunk))
 

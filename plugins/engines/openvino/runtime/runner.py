@@ -1,6 +1,8 @@
 """One forward pass over several sequences: OpenVINO computes, rows of logits come back."""
 
+import contextlib
 import math
+import mmap
 from collections.abc import Sequence as SequenceOf
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,13 @@ from plugins.engines.openvino.kv_cache import compile_properties
 from plugins.engines.openvino.record import MODEL_FILE, EngineRecord
 from plugins.engines.openvino.runtime.batch import Batch, Feed
 from plugins.engines.openvino.runtime.graph import compile_paged
+from plugins.engines.openvino.runtime.huge_pages import use_huge_pages
 from plugins.engines.openvino.runtime.program import Program
 from plugins.engines.openvino.widths import pinned_widths
 
 __all__ = ["Feed", "Runner"]
 
-_ALIGNMENT_BYTES = 64
+_CHUNKS = 4
 
 
 class Runner:
@@ -41,14 +44,16 @@ class Runner:
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))
         self._caches = _make_caches(compiled[0], programs, blocks + 1)
-        self._head_ids = read_head_ids(engine_dir, record.vocab_size)
+        head_ids = read_head_ids(engine_dir, record.vocab_size)
+        self._head_ids = None if head_ids is None else np.array(head_ids)
         self._full = np.full((0, record.vocab_size), -np.inf, dtype=np.float32)
         self._warm_up()
+        use_huge_pages()
 
     def _warm_up(self) -> None:
-        """One pass of each width into the scratch block: the first pass of a shape compiles its kernels, which no request should pay."""
-        for width in self._pinned:
-            self.forward([Feed([0] * width, 0, [], 0)])
+        """One pass of each model into the scratch block: the first arranges weights and compiles kernels, which no request should pay."""
+        for rows in (*self._pinned, 1 + max(self._pinned, default=1)):
+            self.forward([Feed([0] * rows, 0, [], 0)])
 
     def copy_block(self, source: int, destination: int) -> None:
         """Copy one block of every layer."""
@@ -80,6 +85,14 @@ class Runner:
             return max(tokens, self.min_rows)
         return self._width(tokens) or max(tokens, self._least_rows)
 
+    def chunk_tokens(self, tokens: int) -> int:
+        """How many of a sequence's tokens are best fed in its next pass when no other sequence is in it.
+
+        A few passes of the widest model of fixed width take less time than one pass of a length that was not seen before.
+        """
+        widest = max(self._pinned, default=0)
+        return widest if widest < tokens <= _CHUNKS * widest else tokens
+
     def _width(self, tokens: int) -> int | None:
         return next((w for w in self._pinned if tokens <= w), None)
 
@@ -102,15 +115,16 @@ def _make_caches(compiled: Any, programs: SequenceOf[Program], blocks: int) -> l
     for port in compiled.inputs:
         if "cache" in port.any_name:
             block = [d.get_length() for d in list(port.partial_shape)[1:]]
-            cache = _aligned_zeros(blocks, math.prod(block) * port.element_type.bitwidth // 8)
+            cache = _zeros(blocks, math.prod(block) * port.element_type.bitwidth // 8)
             for program in programs:
                 program.bind_cache(port.any_name, cache, [blocks, *block], port.element_type)
             caches.append(cache)
     return caches
 
 
-def _aligned_zeros(rows: int, row_bytes: int) -> NDArray[np.uint8]:
-    """Zeros that start at a multiple of a cache line; pages stay untouched, and take no memory, until they are written."""
-    memory = np.zeros(rows * row_bytes + _ALIGNMENT_BYTES, dtype=np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT_BYTES
-    return memory[start : start + rows * row_bytes].reshape(rows, row_bytes)
+def _zeros(rows: int, row_bytes: int) -> NDArray[np.uint8]:
+    """Zeros from the start of a page on; pages, small ones, take no memory until they are written."""
+    memory = mmap.mmap(-1, rows * row_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a kernel without huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=np.uint8).reshape(rows, row_bytes)

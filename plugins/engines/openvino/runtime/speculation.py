@@ -11,7 +11,7 @@ from plugins.engines.openvino.runtime.sequence import Sequence
 from triton_repo.common import draft_length as rule
 from triton_repo.common.lookup import NOTHING, PromptLookup, Proposal
 
-CATCH_UP_TOKENS = 16
+CATCH_UP_TOKENS = 8
 """A draft that first had to read more new tokens than this says nothing about the draft model's speed."""
 DRAFT_MARGIN = 1.0
 """In one process a draft's whole cost is in the time measured for it; see `rule.DRAFT_MARGIN` for the other case."""

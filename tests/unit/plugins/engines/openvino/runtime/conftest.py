@@ -44,6 +44,9 @@ class TableRunner:
         self.passes: list[list[Feed]] = []
         self._clock, self._pass_s, self._row_s = clock or VirtualClock(), pass_s, row_s
 
+    def chunk_tokens(self, tokens: int) -> int:
+        return tokens
+
     def fed_rows(self, tokens: int, sequences: int) -> int:
         return max(tokens, self.min_rows)
 

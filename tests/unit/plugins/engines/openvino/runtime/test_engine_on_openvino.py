@@ -67,7 +67,9 @@ def test_logits_equal_transformers(load: Callable[..., Engine], tiny_checkpoint:
     assert result.log_probs == pytest.approx([logs[i, t] for i, t in enumerate(result.output_ids)], abs=1e-3)
 
 
-@pytest.mark.parametrize("changes", [{}, {"kv_cache": "fp32"}, {"weights": "int8"}, {"weights": "int4"}, THROUGHPUT, THROUGHPUT | {"weights": "int8"}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"kv_cache": "fp32"}, {"weights": "int8"}, {"weights": "int4"}, THROUGHPUT, THROUGHPUT | {"weights": "int8"}], ids=str
+)
 def test_grouping_of_tokens_into_passes_changes_no_bit(load: Callable[..., Engine], changes: dict[str, object]) -> None:
     """A prompt at once, in chunks of 1 to 64, and with other sequences in the pass: the same 300 rows of logits."""
     engine = load(**changes)

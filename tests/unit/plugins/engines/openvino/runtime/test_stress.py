@@ -150,7 +150,7 @@ def test_ten_thousand_random_requests(engine: Engine, known: Known) -> None:
     assert done + refused == REQUESTS
     assert refused > 300
     assert cancelled > 300
-    assert engine.scheduler.preemptions > 100
+    assert engine.scheduler.preemptions > 30
     _assert_nothing_left(engine)
 
 
