@@ -10,7 +10,7 @@ def pinned_widths(role: str, max_draft_tokens: int, weights_bytes: int) -> tuple
     """Row counts, ascending, as many as fit; empty for a model that is too large to be compiled several times.
 
     When the number of rows changes from one pass to the next OpenVINO (2026.4, CPU) prepares every operation again, which costs about half
-    a decode step of a small model; and where it can change, every pass asks every operation for its shapes. A pass over one sequence is
+    a decode step of a small model; and where it can change, every pass asks every operation for its shapes. A pass of few rows is
     padded to the next of these widths and pays neither. 2 is a decode step, the longest a full verification (of a draft: what its target
     accepted at most); the others keep shorter ones from being padded too far.
     """

@@ -62,17 +62,16 @@ class Runner:
 
     def forward(self, feeds: SequenceOf[Feed]) -> NDArray[np.float32]:
         """Logits [wanted rows of all feeds, vocab]; valid until the next call."""
+        rows = [max(len(feed.tokens), self.min_rows) for feed in feeds]
+        width = self._width(sum(rows))
+        least = width or self._least_rows
+        rows[-1] += max(0, least - sum(rows))
         batch = Batch(self._tokens_per_block, self._scratch, self._by_row)
-        alone = len(feeds) == 1
-        width = self._width(len(feeds[0].tokens)) if alone else None
-        for feed in feeds:
-            batch.add(feed, width or (self._least_rows if alone else self.min_rows))
-        if width is not None:
-            logits = self._pinned[width].forward(batch, list(range(width)))
-            first = feeds[0].first_wanted
-            return self._whole_vocabulary(logits[first : first + len(batch.rows)])
-        rows = batch.rows + [0] * (self._least_rows - len(batch.rows))
-        return self._whole_vocabulary(self._any.forward(batch, rows)[: len(batch.rows)])
+        for feed, count in zip(feeds, rows, strict=True):
+            batch.add(feed, count)
+        program = self._any if width is None else self._pinned[width]
+        sampled = batch.rows + [0] * (least - len(batch.rows))
+        return self._whole_vocabulary(program.forward(batch, sampled)[: len(batch.rows)])
 
     @property
     def infer_s(self) -> float:
