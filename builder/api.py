@@ -95,14 +95,14 @@ class EngineCounters:
 class EngineOptions:
     """How an engine is opened in this process. `reuse` keeps blocks of finished requests; None leaves a choice to the lane.
 
-    `tuned_for` tells a lane that can favour one of them what matters more.
+    `tuned_for` tells a lane that can favour one of them what matters more: quick decode steps, or long prompts and contexts.
     """
 
     threads: int | None = None
     max_cached_tokens: int | None = None
     max_draft_tokens: int | None = None
     reuse: bool = True
-    tuned_for: Literal["latency", "throughput"] | None = None
+    tuned_for: Literal["decoding", "long_context"] | None = None
 
 
 class EngineSession(Protocol):

@@ -96,7 +96,7 @@ def run_bench(
     run = Run()
     with _parties(sessions, pair, peers, settings, progress) as opened:
         progress("warming up", None)
-        warm_up(opened.parties, single, prompts[0], run)
+        warm_up(opened.parties, single, concurrent, prompts, settings.concurrency, run)
         calls = run_order(single, concurrent, prompts, **size)
         total = count_calls(single, concurrent, len(prompts), **size)
         measure(opened.parties, calls, run, new_tokens=settings.new_tokens, total=total, progress=progress)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from builder.api import Progress
-from builder.bench.order import BenchPrompt, Call
+from builder.bench.order import BenchPrompt, Call, together
 from builder.bench.systems import TUNED_FOR, System
 from builder.errors import StageError
 
@@ -65,10 +65,20 @@ class Run:
     failures: dict[str, StageError] = field(default_factory=dict)
 
 
-def warm_up(parties: dict[str, Party], systems: Iterable[System], prompt: BenchPrompt, run: Run) -> None:
-    """Ask every system once: kernels are compiled, weights paged in, threads started."""
-    for system in systems:
-        _ask(parties, Call(system, (prompt,), 0), WARM_UP_TOKENS, run)
+def warm_up(
+    parties: dict[str, Party],
+    single: Iterable[System],
+    concurrent: Iterable[System],
+    prompts: Sequence[BenchPrompt],
+    concurrency: int,
+    run: Run,
+) -> None:
+    """Ask every system once in each way that it will be asked: kernels are compiled, weights paged in, threads started."""
+    for system in single:
+        _ask(parties, Call(system, (prompts[0],), 0), WARM_UP_TOKENS, run)
+    if concurrency > 1:
+        for system in concurrent:
+            _ask(parties, Call(system, together(prompts, concurrency), 0), WARM_UP_TOKENS, run)
 
 
 def measure(parties: dict[str, Party], calls: Iterable[Call], run: Run, *, new_tokens: int, total: int, progress: Progress) -> None:

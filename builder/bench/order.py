@@ -35,12 +35,17 @@ def run_order(
 
     `concurrency` prompts are asked at once, taken in turn from the list and from its start again when it is shorter.
     """
-    together = tuple(prompts[i % len(prompts)] for i in range(concurrency))
+    all_at_once = together(prompts, concurrency)
     for repeat in range(repeats):
         for i, prompt in enumerate(prompts):
             yield from (Call(system, (prompt,), repeat) for system in _turned(single, repeat + i))
         if concurrency > 1:
-            yield from (Call(system, together, repeat) for system in _turned(concurrent, repeat))
+            yield from (Call(system, all_at_once, repeat) for system in _turned(concurrent, repeat))
+
+
+def together(prompts: Sequence[BenchPrompt], concurrency: int) -> tuple[BenchPrompt, ...]:
+    """The prompts that are asked at once."""
+    return tuple(prompts[i % len(prompts)] for i in range(concurrency))
 
 
 def count_calls(single: Sequence[System], concurrent: Sequence[System], prompts: int, *, repeats: int, concurrency: int) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-OURS, OURS_THROUGHPUT = "tandem", "tandem_throughput"
-TUNED_FOR: Mapping[str, Literal["latency", "throughput"]] = {OURS: "latency", OURS_THROUGHPUT: "throughput"}
+OURS, OURS_LONG = "tandem", "tandem_long_context"
+TUNED_FOR: Mapping[str, Literal["decoding", "long_context"]] = {OURS: "decoding", OURS_LONG: "long_context"}
 """This engine is opened twice."""
 Needs = Literal["nothing", "draft"]
 
@@ -29,8 +29,8 @@ SINGLE = (
     System(OURS, "lookup", "Tandem, prompt lookup"),
     System(OURS, "draft", "Tandem, draft model", "draft"),
     System(OURS, "draft_lookup", "Tandem, draft model and lookup", "draft"),
-    System(OURS_THROUGHPUT, "plain", "Tandem tuned for throughput, target only"),
-    System(OURS_THROUGHPUT, "draft_lookup", "Tandem tuned for throughput, draft model and lookup", "draft"),
+    System(OURS_LONG, "plain", "Tandem tuned for long context, target only"),
+    System(OURS_LONG, "draft_lookup", "Tandem tuned for long context, draft model and lookup", "draft"),
     System("transformers", "plain", "transformers bf16 `generate`"),
     System("transformers", "lookup_5", "transformers bf16, prompt lookup of 5"),
     System("transformers", "lookup_10", "transformers bf16, prompt lookup of 10"),
@@ -46,8 +46,8 @@ SINGLE = (
 
 CONCURRENT = (
     System(OURS, "plain", "Tandem, target only"),
-    System(OURS_THROUGHPUT, "plain", "Tandem tuned for throughput, target only"),
-    System(OURS_THROUGHPUT, "draft_lookup", "Tandem tuned for throughput, draft model and lookup", "draft"),
+    System(OURS, "draft_lookup", "Tandem, draft model and lookup", "draft"),
+    System(OURS_LONG, "plain", "Tandem tuned for long context, target only"),
     System("openvino_genai", "plain", "OpenVINO GenAI int8, KV u8"),
 )
 """Asked many prompts at once."""

@@ -7,15 +7,12 @@ from typing import Any
 from builder.api import EngineRequest, Finding
 from plugins.engines.openvino.families import families, refusal
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
-from plugins.engines.openvino.record import TOKENS_PER_BLOCK
+from plugins.engines.openvino.record import TOKENS_PER_BLOCK, TUNED_FOR
 
 WEIGHTS = ("none", "int8", "int4")
 OPTIONS = ("exact_draft", "group_size", "ratio", "tuned_for")
 """`exact_draft` bool (true): whether the draft, too, answers the same however tokens are grouped; targets always do. `group_size` int (64)
 and `ratio` 0..1 (0.8) for int4 weights. `tuned_for`: which of its kernels computes attention, see `TUNED_FOR`."""
-
-TUNED_FOR = ("latency", "throughput")
-"""Several rows of a sequence at once, for verification and long prompts; or row by row, for many sequences at once."""
 
 _GROWING_ROPE = ("dynamic", "longrope", "su", "yarn_dynamic")
 _Findings = Iterator[Finding]

@@ -21,11 +21,11 @@ from builder.api import (
     StageError,
     TandemError,
 )
-from plugins.engines.openvino.check import TUNED_FOR, check
+from plugins.engines.openvino.check import check
 from plugins.engines.openvino.head import read_head_ids, write_head_ids
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.memory import engine_memory
-from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, EngineRecord
+from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, TUNED_FOR, EngineRecord
 from plugins.engines.openvino.tokenizer import copy_tokenizer, tokenizer_digest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGES = ("nncf", "numpy", "openvino", "torch", "transformers")
-EXPORTER_VERSION = "6"
+EXPORTER_VERSION = "7"
 """Part of the stage's key: raise it when the same inputs lead to another engine."""
 
 

@@ -11,6 +11,9 @@ from plugins.engines.openvino.kv_cache import PRECISIONS, bytes_per_token
 FILE_NAME = "config.json"
 MODEL_FILE = "model.xml"
 TOKENIZER_FOLDER = "tokenizer"
+TUNED_FOR = ("decoding", "long_context")
+"""Attention row by row, for decode steps and many sequences at once; or over several rows of a sequence at once, for long prompts and for
+verification behind many tokens. The first is the default."""
 TOKENS_PER_BLOCK = 32
 """Block size of OpenVINO's paged attention on CPU; not configurable there."""
 KV_POOL_LIMIT_BYTES = 4 << 30
@@ -24,7 +27,7 @@ class EngineRecord:
     """What one engine is and may be asked. `kv_cache` is OpenVINO's word, a key of `PRECISIONS`.
 
     `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
-    `tuned_for`: `latency` or `throughput`, see `check.TUNED_FOR`.
+    `tuned_for`: one of `TUNED_FOR`.
     """
 
     role: str
@@ -45,7 +48,7 @@ class EngineRecord:
     max_batched_tokens: int
     max_draft_tokens: int
     exact: bool = True
-    tuned_for: str = "latency"
+    tuned_for: str = TUNED_FOR[0]
     tokens_per_block: int = TOKENS_PER_BLOCK
     end_ids: tuple[int, ...] = ()
     tokenizer_sha256: str = ""

@@ -19,7 +19,7 @@ _CACHE_KL = {"u4": 1.5}
 weights, 0.13 with a u4 cache as well; a wrong graph (positions or causality lost) makes it 4 to 5."""
 
 _BLOCKS = (2, 0)
-_GROUPINGS = ((2, 5, 1), (7,))
+_GROUPINGS = ((2, 5, 1), (7,), (4, 3, 9))
 
 
 class Runs(Protocol):
@@ -29,8 +29,8 @@ class Runs(Protocol):
 
 
 def selfcheck(engine_dir: Path, record: EngineRecord, probe: Probe) -> float:
-    """Run the engine in a folder and `compare` it with its model."""
-    runner = Runner(engine_dir, record, max(_BLOCKS) + 1, None, pinned=False)
+    """Run the engine in a folder and `compare` it with its model. A target is run by all the compiled models that will serve."""
+    runner = Runner(engine_dir, record, max(_BLOCKS) + 1, None, pinned=record.role == "target")
     return compare(runner, record, probe, read_head_ids(engine_dir, record.vocab_size))
 
 

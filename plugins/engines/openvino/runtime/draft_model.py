@@ -98,14 +98,19 @@ class DraftModel:
     def _keep_step(self, want: Want) -> bool:
         """Roll the cache back to what is now known to be right, and make room; False when there is none."""
         tokens = want.sequence.tokens
+        needed = len(tokens) + want.tokens
+        if needed > self.record.max_sequence_tokens:
+            return False
         track = self._tracks.get(want.sequence)
         if track is None:
             match = self.blocks.match(tokens, len(tokens) - 1) if self._reuse else Match()
             track = self._tracks[want.sequence] = _Track(self.blocks.open(match))
         self.blocks.commit(track.table, tokens, track.right_tokens(tokens))
         track.fed.clear()
-        needed = len(tokens) + want.tokens
-        return needed <= self.record.max_sequence_tokens and self.blocks.extend(track.table, needed)
+        if self.blocks.extend(track.table, needed):
+            return True
+        self.forget(want.sequence)  # so that it holds no blocks that others could use
+        return False
 
     def _pass(self, drafts: SequenceOf[Draft]) -> list[Draft]:
         """One forward pass over the drafts that fit in it; returns those that go on."""

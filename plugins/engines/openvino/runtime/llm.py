@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from plugins.engines.openvino.record import EngineRecord
+from plugins.engines.openvino.record import TUNED_FOR, EngineRecord
 from plugins.engines.openvino.runtime import sampler
 from plugins.engines.openvino.runtime.block_manager import BlockManager
 from plugins.engines.openvino.runtime.draft_model import DraftModel
@@ -58,7 +58,7 @@ class Engine:
         self._runner, self._clock = runner, clock
         limits = Limits(record.max_batch_size, record.max_batched_tokens, runner.min_rows, max_waiting)
         self.scheduler = Scheduler(blocks, limits, reuse=reuse)
-        self._speculator = Speculator(draft, runner.fed_rows, max_speculating, clock)
+        self._speculator = Speculator(draft, runner.padded, runner.min_rows, max_speculating, clock)
         self._passes, self._step_s = 0, 0.0
 
     @classmethod
@@ -76,7 +76,7 @@ class Engine:
     ) -> "Engine":
         """Compile the engine in a folder, and the draft engine of another one.
 
-        Each cache has room for `max_cached_tokens` tokens, and `tuned_for` is `latency` or `throughput` (default: what its record says).
+        Each cache has room for `max_cached_tokens` tokens, and `tuned_for` is one of `TUNED_FOR` (default: what its record says).
         Raises ValueError when the two engines' token ids cannot mean the same.
         """
         record, runner, blocks = _open(engine_dir, max_cached_tokens, threads, tuned_for)
@@ -110,7 +110,7 @@ class Engine:
                 self._finish(one)
 
     def generate(self, requests: Iterable[Request]) -> list[Result | RequestError]:
-        """Answer all requests, in order; a bad one is answered with its error."""
+        """Answer all requests, in order; a bad one, and one that the queue has no room for, is answered with its error."""
         added = [self._try_add(r) for r in requests]
         try:
             while any(isinstance(s, Sequence) and not _done(s) for s in added):
@@ -148,7 +148,7 @@ class Engine:
     def _forward(self, plan: list[Work]) -> None:
         begin = self._clock()
         steady = all(work.sequence.decoding for work in plan)
-        fed_rows = sum(self._runner.fed_rows(work.rows, len(plan)) for work in plan)
+        fed_rows = self._runner.padded(sum(max(work.rows, self._runner.min_rows) for work in plan))
         logits = self._runner.forward([_feed(work) for work in plan])
         start = 0
         for work in plan:
@@ -199,7 +199,10 @@ def _open(
     engine_dir: Path, max_cached_tokens: int | None, threads: int | None, tuned_for: str | None
 ) -> tuple[EngineRecord, Runner, BlockManager]:
     record = EngineRecord.read(engine_dir)
-    record = replace(record, tuned_for=tuned_for or record.tuned_for)
+    if tuned_for is not None:
+        if tuned_for not in TUNED_FOR:
+            raise ValueError(f"tuned_for is {tuned_for}, needed: {' or '.join(TUNED_FOR)}")
+        record = replace(record, tuned_for=tuned_for)
     tokens = record.max_cached_tokens if max_cached_tokens is None else max_cached_tokens
     total = max(1, tokens // record.tokens_per_block)
     runner = Runner(engine_dir, record, total, threads)

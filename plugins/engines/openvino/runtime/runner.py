@@ -28,13 +28,13 @@ class Runner:
     """The compiled models and the memory of their cache.
 
     A kernel for one row differs in the last bits from the kernel for several. So an exact engine feeds at least 2 rows in a pass, 2 to the
-    output layer, and attention is computed by one of its kernels only: by the one for several rows, of which each sequence then feeds at
-    least `min_rows` = 2, or, tuned for throughput, by the one for single rows.
+    output layer, and attention is computed by one of its kernels only: by the one for single rows, or, tuned for long context, by the one
+    for several rows, of which each sequence then feeds at least `min_rows` = 2.
     """
 
     def __init__(self, engine_dir: Path, record: EngineRecord, blocks: int, threads: int | None, *, pinned: bool = True) -> None:
         """A cache of `blocks` blocks. Without `pinned` the model is compiled once: it loads faster and runs slower."""
-        self._by_row = record.tuned_for == "throughput"
+        self._by_row = record.tuned_for == "decoding"
         self._least_rows = 2 if record.exact else 1
         self.min_rows = 1 if self._by_row else self._least_rows
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
@@ -78,11 +78,9 @@ class Runner:
         """Seconds inside OpenVINO since the engine was loaded."""
         return sum(program.infer_s for program in (self._any, *self._pinned.values()))
 
-    def fed_rows(self, tokens: int, sequences: int) -> int:
-        """Rows that one of so many sequences of a pass feeds for its tokens, padding counted."""
-        if sequences > 1:
-            return max(tokens, self.min_rows)
-        return self._width(tokens) or max(tokens, self._least_rows)
+    def padded(self, rows: int) -> int:
+        """Rows that a pass really feeds when its sequences feed so many."""
+        return self._width(rows) or max(rows, self._least_rows)
 
     def chunk_tokens(self, tokens: int) -> int:
         """How many of a sequence's tokens are best fed in its next pass when no other sequence is in it.

@@ -12,8 +12,8 @@ from plugins.engines.openvino.runtime.sequence import Distribution, Sequence
 
 Row = NDArray[np.float32]
 Purpose = Literal["choose", "draft", "accept", "replace"]
-_CANDIDATES = 1024
-"""Tokens sorted first when only `top_p` or `min_p` limits the choice; nearly always enough, the whole vocabulary is sorted otherwise."""
+_CANDIDATES = (256, 4096)
+"""Numbers of tokens sorted in turn when `top_p` or `min_p` limits the choice; the whole vocabulary is sorted when they are not enough."""
 
 
 def uniform(seed: int, position: int, purpose: Purpose = "choose") -> float:
@@ -40,6 +40,7 @@ def accept(rows: NDArray[np.float32], sequence: Sequence) -> int:
     The answer is distributed as if nothing had been drafted; greedy is the special case of exact match.
     """
     drafts = sequence.drafts
+    assert len(sequence.drafts_from) in (0, len(drafts)), "a draft is judged by what it was drawn from"
     for used, row in enumerate(rows, start=1):
         if used > len(drafts):
             token, matched = choose(row, sequence), False
@@ -91,16 +92,18 @@ def log_probability(row: Row, token: int) -> float:
 
 
 def candidates(row: Row, sampling: Sampling) -> Distribution:
-    """Tokens that may be drawn, most likely first, and their probabilities: temperature, then top-k, top-p, min-p."""
-    scaled = row.astype(np.float64) / sampling.temperature
-    top = scaled.max()
+    """Tokens that may be drawn and their probabilities: temperature, then top-k, top-p, min-p."""
+    with np.errstate(over="ignore"):  # at a temperature next to zero only the largest stays
+        scaled = (row.astype(np.float64) - row.max()) / sampling.temperature
     if sampling.top_k:
         ids = _largest(scaled, sampling.top_k)
-        weights = np.exp(scaled[ids] - top)
+        weights = np.exp(scaled[ids])
         total = weights.sum()
     else:
-        everything = np.exp(scaled - top)
+        everything = np.exp(scaled)
         total = everything.sum()
+        if sampling.top_p >= 1.0 and sampling.min_p <= 0.0:
+            return Distribution(np.arange(len(row)), everything / total)
         ids = _likely(scaled, everything, sampling.top_p * total, sampling.min_p)
         weights = everything[ids]
     keep = _nucleus(weights, sampling.top_p * total) if sampling.top_p < 1.0 else len(ids)
@@ -120,11 +123,11 @@ def _largest(row: NDArray[np.float64], count: int) -> NDArray[np.intp]:
 
 def _likely(scaled: NDArray[np.float64], weights: NDArray[np.float64], mass: float, min_p: float) -> NDArray[np.intp]:
     """Indices, most likely first, of at least all tokens that top-p and min-p leave. Weights are relative to the largest one's."""
-    everyone = len(scaled) <= _CANDIDATES or (min_p <= 0.0 and mass >= weights.sum())
-    if not everyone:
-        ids = _largest(scaled, _CANDIDATES)
-        if weights[ids].sum() >= mass or weights[ids[-1]] < min_p:
-            return ids
+    for count in _CANDIDATES:
+        if count < len(scaled):
+            ids = _largest(scaled, count)
+            if weights[ids].sum() >= mass or weights[ids[-1]] < min_p:
+                return ids
     return np.argsort(-scaled, kind="stable")
 
 
@@ -134,7 +137,10 @@ def _nucleus(weights: NDArray[np.float64], mass: float) -> int:
 
 
 def adjusted(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
-    """The row [vocab] that follows `tokens`, with penalties, and with what must not come next at minus infinity."""
+    """The row [vocab] that follows `tokens`, with penalties, and with what must not come next at minus infinity.
+
+    A ban of everything is none.
+    """
     return _banned(_penalized(row, tokens, request.sampling), request, tokens) if request.adjusts else row
 
 
@@ -155,6 +161,6 @@ def _banned(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
         banned += request.end_ids
     if not banned:
         return row
-    row = row.copy()
-    row[banned] = -np.inf
-    return row
+    left = row.copy()
+    left[banned] = -np.inf
+    return left if left.max() > -np.inf else row

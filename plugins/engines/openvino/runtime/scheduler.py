@@ -15,7 +15,7 @@ MOST_WAITING = 1024
 class Limits:
     """What one pass may hold, and how many sequences may wait for one.
 
-    `min_rows` is the fewest rows a sequence feeds; 2 makes logits independent of how tokens are grouped.
+    `min_rows` is the fewest rows that a sequence feeds, see `Runner`.
     """
 
     max_batch_size: int
@@ -34,7 +34,7 @@ class Work:
 
     @property
     def rows(self) -> int:
-        """Rows with meaning; the runner may add a padding row."""
+        """Rows with meaning; the runner may add padding rows."""
         return self.feed + (len(self.sequence.drafts) if self.sample else 0)
 
 
@@ -109,8 +109,9 @@ class Scheduler:
         self.waiting.remove(sequence)
         self.running.append(sequence)
         sequence.status = Status.RUNNING
-        counts = sequence.counts
-        counts.reused_tokens = counts.reused_tokens or min(sequence.table.reused_tokens, sequence.prompt_tokens)
+        if not sequence.started:
+            sequence.counts.reused_tokens = min(sequence.table.reused_tokens, sequence.prompt_tokens)
+        sequence.started = True
 
     def _match(self, sequence: Sequence) -> Match:
         if not self.reuse or sequence.context_pending:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """What a token is drawn from: `ids` [n], most likely first, and their `probabilities` [n], which sum to 1. All others have none."""
+    """What a token is drawn from: `ids` [n], and their `probabilities` [n], which sum to 1. All others have none."""
 
     ids: "NDArray[np.intp]"
     probabilities: "NDArray[np.float64]"
@@ -63,6 +63,7 @@ class Sequence:
     drafts_from: tuple[Distribution, ...] = ()
     table: BlockTable = field(default_factory=BlockTable)
     status: Status = Status.WAITING
+    started: bool = False
     finish: Finish | None = None
     leader: "Sequence | None" = None
     followers: "tuple[Sequence, ...]" = ()

@@ -1,5 +1,6 @@
 """Speculation inside the engine: what is drafted for which sequence before a pass, and what is learnt from it afterwards."""
 
+import logging
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
@@ -7,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from plugins.engines.openvino.runtime.draft_model import DraftModel, Want
-from plugins.engines.openvino.runtime.sequence import Sequence
+from plugins.engines.openvino.runtime.sequence import Sequence, Status
 from triton_repo.common import draft_length as rule
 from triton_repo.common.lookup import NOTHING, PromptLookup, Proposal
+
+_LOG = logging.getLogger(__name__)
 
 CATCH_UP_TOKENS = 8
 """A draft that first had to read more new tokens than this says nothing about the draft model's speed."""
@@ -36,56 +39,76 @@ class Speculator:
     def __init__(
         self,
         draft: DraftModel | None,
-        fed_rows: Callable[[int, int], int],
+        padded: Callable[[int], int],
+        min_rows: int,
         most_sequences: int,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.draft = draft
-        self._fed_rows, self._most_sequences, self._clock = fed_rows, most_sequences, clock
+        self._padded, self._min_rows, self._most_sequences, self._clock = padded, min_rows, most_sequences, clock
         self._learnt = rule.DraftLengthState()
         self._drafting: dict[Sequence, _Drafting] = {}
 
     def propose(self, sequences: SequenceOf[Sequence]) -> None:
-        """Set the drafts of all sequences that are about to decode."""
+        """Set the drafts of all sequences that are about to decode; drafts that an earlier pass had no room for are forgotten."""
+        self._release_waiting()
+        for sequence in sequences:
+            sequence.drop_drafts()
         if len(sequences) > self._most_sequences:
             return
-        rows_of = self._rows_of(len(sequences))
-        company = rule.Company(len(sequences), rows_of(1) * len(sequences))
+        company = rule.Company(len(sequences), self._rows(1) * len(sequences))
         wants: list[Want] = []
         for sequence in sequences:
             if sequence.request.speculation.max_draft_tokens:
-                company = self._choose(sequence, company, rows_of, wants)
+                company = self._choose(sequence, company, wants)
         if wants:
             self._ask_draft_model(wants)
 
-    def _rows_of(self, sequences: int) -> Callable[[int], int]:
-        return lambda tokens: self._fed_rows(tokens, sequences)
+    def _release_waiting(self) -> None:
+        """A sequence that was preempted must not hold the draft model's blocks while it waits."""
+        if self.draft is not None:
+            for sequence in self._drafting:
+                if sequence.status is Status.WAITING:
+                    self.draft.forget(sequence)
 
-    def _choose(self, sequence: Sequence, company: rule.Company, rows_of: Callable[[int], int], wants: list[Want]) -> rule.Company:
+    def _rows(self, tokens: int) -> int:
+        return max(tokens, self._min_rows)
+
+    def _choose(self, sequence: Sequence, company: rule.Company, wants: list[Want]) -> rule.Company:
         """Decide for one sequence among what the others were decided to do; returns what all do now."""
         drafting = self._of(sequence)
         asked = sequence.request.speculation
         most = min(asked.max_draft_tokens, sequence.left_tokens - 1)
         found = _look_up(drafting, sequence, most)
         ready = self.draft is not None and asked.draft
-        others = company.without(1.0, rows_of(1))
-        best = partial(rule.choose, drafting.state, company=others, rows_of=rows_of, draft_margin=DRAFT_MARGIN)
+        others = company.without(1.0, self._rows(1))
+        best = partial(
+            rule.choose,
+            drafting.state,
+            company=others,
+            rows_of=lambda tokens: self._padded(others.rows + self._rows(tokens)) - others.rows,
+            draft_margin=DRAFT_MARGIN,
+        )
         pick = best if asked.adaptive else rule.fixed
         choice = pick(most_tokens=most, lookup_tokens=len(found.tokens), match_tokens=found.match_tokens, draft_available=ready)
         drafting.choice, drafting.match_tokens = choice, found.match_tokens
         if choice.source == "lookup":
-            sequence.drafts = found.tokens[: choice.tokens]
+            sequence.drafts, sequence.drafts_from = found.tokens[: choice.tokens], ()
         elif found.tokens:
             drafting.state = rule.observe_skipped_lookup(drafting.state, found.match_tokens)
         if choice.source == "draft":
             wants.append(Want(sequence, choice.tokens, _sampled(sequence)))
-        return others.joined(rule.expected(drafting.state, choice, found.match_tokens), rows_of(choice.tokens + 1), choice)
+        return others.joined(rule.expected(drafting.state, choice, found.match_tokens), self._rows(choice.tokens + 1), choice)
 
     def _ask_draft_model(self, wants: list[Want]) -> None:
         assert self.draft is not None
         caught_up = all(self.draft.unread_tokens(want.sequence) <= CATCH_UP_TOKENS for want in wants)
         start = self._clock()
-        drafts = self.draft.propose(wants)
+        try:
+            drafts = self.draft.propose(wants)
+        except RuntimeError as error:  # what OpenVINO raises
+            self._give_up_draft_model(error)
+            return
         seconds = self._clock() - start
         for draft in drafts:
             sequence = draft.want.sequence
@@ -93,6 +116,14 @@ class Speculator:
         longest = max(len(draft.tokens) for draft in drafts)
         if longest and caught_up:
             self._learn(rule.observe_draft(self._learnt, longest, seconds))
+
+    def _give_up_draft_model(self, error: RuntimeError) -> None:
+        """The target serves alone from now on; a draft is no reason to fail a request."""
+        _LOG.warning("the draft model failed and is not asked any more: %s", error)
+        assert self.draft is not None
+        for sequence in self._drafting:
+            self.draft.forget(sequence)
+        self.draft = None
 
     def observe_pass(self, rows: int, seconds: float) -> None:
         """A pass of the target in which all sequences decoded took this long over so many fed rows."""

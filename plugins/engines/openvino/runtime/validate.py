@@ -8,6 +8,8 @@ from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime.request import Request, RequestError, Sampling, Words
 
 CODE = "INVALID_ARG"
+MOST_LOGITS_BYTES = 1 << 30
+"""What the logits in one answer may take."""
 
 
 def validate(request: Request, record: EngineRecord, max_cached_tokens: int) -> None:
@@ -34,6 +36,9 @@ def _check_lengths(request: Request, record: EngineRecord, max_cached_tokens: in
     _require(new >= 1, "request_output_len", new, "at least 1 token")
     _require(prompt + new <= longest, "request_output_len", f"{new} after {prompt}", f"at most {longest} tokens in all")
     _require(request.min_tokens >= 0, "min_tokens", request.min_tokens, "0 or more")
+    wanted = prompt * request.want_context_logits + new * request.num_sequences * request.want_generation_logits
+    most = MOST_LOGITS_BYTES // (4 * record.vocab_size)
+    _require(wanted <= most, "logits", f"{wanted} rows", f"at most {most} rows of logits in one answer")
 
 
 def _check_drafts(request: Request, record: EngineRecord) -> None:
@@ -64,16 +69,11 @@ def _check_words(field: str, words: Words, record: EngineRecord) -> None:
 
 
 def _check_sampling(sampling: Sampling) -> None:
-    _require(_finite(sampling.temperature) and sampling.temperature >= 0, "temperature", sampling.temperature, "0 or more")
+    _require(math.isfinite(sampling.temperature) and sampling.temperature >= 0, "temperature", sampling.temperature, "0 or more")
     _require(sampling.top_k >= 0, "runtime_top_k", sampling.top_k, "0 (all) or more")
     _require(0 < sampling.top_p <= 1, "runtime_top_p", sampling.top_p, "more than 0, at most 1")
     _require(0 <= sampling.min_p <= 1, "min_p", sampling.min_p, "0 (all) to 1")
-    penalty = sampling.repetition_penalty
-    _require(_finite(penalty) and penalty > 0, "repetition_penalty", penalty, "more than 0")
-    _require(_finite(sampling.presence_penalty), "presence_penalty", sampling.presence_penalty, "a finite number")
-    _require(_finite(sampling.frequency_penalty), "frequency_penalty", sampling.frequency_penalty, "a finite number")
+    _require(0.01 <= sampling.repetition_penalty <= 100, "repetition_penalty", sampling.repetition_penalty, "0.01 to 100")
+    _require(abs(sampling.presence_penalty) <= 100, "presence_penalty", sampling.presence_penalty, "-100 to 100")
+    _require(abs(sampling.frequency_penalty) <= 100, "frequency_penalty", sampling.frequency_penalty, "-100 to 100")
     _require(sampling.seed is None or 0 <= sampling.seed < 1 << 64, "seed", sampling.seed, "0 to 2^64 - 1")
-
-
-def _finite(value: float) -> bool:
-    return math.isfinite(value)

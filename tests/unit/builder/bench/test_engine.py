@@ -67,7 +67,7 @@ def test_peers_that_are_not_installed_are_left_out_with_the_command_that_install
     )
     assert report.failed == ()
     against_peers = [row for row in report.rows if row.against and not row.against.startswith("Tandem")]
-    assert [row.result for row in against_peers] == 10 * ["not measured"]
+    assert [row.result for row in against_peers] == 9 * ["not measured"]
 
 
 def test_peers_that_break_are_failures_and_the_rest_is_measured(made: SimpleNamespace, make_peer: MakePeer, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_peers_that_break_are_failures_and_the_rest_is_measured(made: SimpleName
 
 def test_a_pair_without_draft_asks_for_none(made: SimpleNamespace, tmp_path: Path) -> None:
     report = run(made, tmp_path, draft=False)
-    assert {s.call.system.key for s in report.samples.all} == {"tandem/plain", "tandem/lookup", "tandem_throughput/plain"}
+    assert {s.call.system.key for s in report.samples.all} == {"tandem/plain", "tandem/lookup", "tandem_long_context/plain"}
 
 
 def test_as_many_prompts_of_each_kind_and_none_too_long(made: SimpleNamespace, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_engine_is_opened_without_reuse_and_with_these_threads(made: SimpleNames
 
     open_sessions(SimpleNamespace(kind="fake", open=opener), pair(tmp_path), SETTINGS)  # type: ignore[arg-type]
     folders, options = (tmp_path / "target", tmp_path / "draft"), EngineOptions(threads=1, max_draft_tokens=5, reuse=False)
-    assert seen == [*folders, replace(options, tuned_for="latency"), *folders, replace(options, tuned_for="throughput")]
+    assert seen == [*folders, replace(options, tuned_for="decoding"), *folders, replace(options, tuned_for="long_context")]
 
 
 def test_lane_without_sessions_is_refused(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_party_that_is_not_there_is_passed_over(made: SimpleNamespace) -> None:
 
 def test_warm_up_asks_every_system_and_keeps_nothing(made: SimpleNamespace) -> None:
     peer, run = Scripted(), Run()
-    warm_up({"peer": peer}, [made.system("peer/a"), made.system("peer/b")], made.prompt("p"), run)
-    assert [mode for mode, _ in peer.calls] == ["a", "b"]
+    warm_up({"peer": peer}, [made.system("peer/a"), made.system("peer/b")], [made.system("peer/a")], [made.prompt("p")], 3, run)
+    assert [mode for mode, _ in peer.calls] == ["a", "b", "a"]
     assert run.samples == []
 
 

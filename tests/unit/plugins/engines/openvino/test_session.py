@@ -108,7 +108,7 @@ def test_open_reads_tokenizer_and_limits(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(Engine, "load", load)
     tokenizers = SimpleNamespace(AutoTokenizer=SimpleNamespace(from_pretrained=lambda folder: FakeTokenizer(str(folder))))
     monkeypatch.setitem(sys.modules, "transformers", tokenizers)
-    opened = OpenVinoSession.open(tmp_path, None, EngineOptions(threads=3, reuse=False, tuned_for="throughput"))
-    assert seen == {"folders": (tmp_path, None), "max_cached_tokens": None, "threads": 3, "reuse": False, "tuned_for": "throughput"}
+    opened = OpenVinoSession.open(tmp_path, None, EngineOptions(threads=3, reuse=False, tuned_for="long_context"))
+    assert seen == {"folders": (tmp_path, None), "max_cached_tokens": None, "threads": 3, "reuse": False, "tuned_for": "long_context"}
     assert opened.end_ids == (2,)
     opened.generate([[1]], new_tokens=2, mode="lookup")

@@ -47,12 +47,12 @@ class TableRunner:
     def chunk_tokens(self, tokens: int) -> int:
         return tokens
 
-    def fed_rows(self, tokens: int, sequences: int) -> int:
-        return max(tokens, self.min_rows)
+    def padded(self, rows: int) -> int:
+        return max(rows, self.min_rows)
 
     def forward(self, feeds: Sequence[Feed]) -> NDArray[np.float32]:
         self.passes.append(list(feeds))
-        seconds = self._pass_s + self._row_s * sum(self.fed_rows(len(feed.tokens), len(feeds)) for feed in feeds)
+        seconds = self._pass_s + self._row_s * sum(max(len(feed.tokens), self.min_rows) for feed in feeds)
         self._clock.now_s += seconds
         self.infer_s += seconds
         rows = [

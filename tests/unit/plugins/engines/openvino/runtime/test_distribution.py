@@ -20,6 +20,7 @@ SOURCES = {
     "model draft, sampled": Speculation(3, lookup=False, adaptive=False, sampled_drafts=True),
     "model draft, greedy": Speculation(3, lookup=False, adaptive=False, sampled_drafts=False),
     "lookup": Speculation(3, draft=False, adaptive=False),
+    "model draft, sampled, and lookup": Speculation(3, sampled_drafts=True),
 }
 LIMITS = {"all": {}, "top-k": {"top_k": 4}, "top-p": {"top_p": 0.8}, "min-p": {"min_p": 0.25}}
 
@@ -71,7 +72,7 @@ def test_answers_have_the_targets_distribution(table_engine: MakeEngine, source:
     results = answers(table_engine(target, VOCAB, draft=draft), sampling, SOURCES[source])
     drafted, accepted = sum(r.drafted_tokens for r in results), sum(r.accepted_tokens for r in results)
     assert 0.02 * drafted < accepted < drafted, "some drafts must be taken and some refused"
-    assert drafted > DRAWS / 2
+    assert drafted > DRAWS / 8
     tokens = [t for r in results for t in r.output_ids]
     assert len(tokens) == DRAWS
     assert total_variation(tokens, expected(sampling)) < MOST_TOTAL_VARIATION

@@ -17,7 +17,7 @@ VOCAB = 128
 RANDOM = np.random.default_rng(5)
 PROMPT = tuple(int(i) for i in RANDOM.integers(3, VOCAB, 300))
 OTHER = tuple(int(i) for i in RANDOM.integers(3, VOCAB, 70))
-THROUGHPUT: dict[str, object] = {"options": {"tuned_for": "throughput"}}
+LONG_CONTEXT: dict[str, object] = {"options": {"tuned_for": "long_context"}}
 BuildTiny = Callable[..., Path]
 
 
@@ -68,7 +68,9 @@ def test_logits_equal_transformers(load: Callable[..., Engine], tiny_checkpoint:
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"kv_cache": "fp32"}, {"weights": "int8"}, {"weights": "int4"}, THROUGHPUT, THROUGHPUT | {"weights": "int8"}], ids=str
+    "changes",
+    [{}, {"kv_cache": "fp32"}, {"weights": "int8"}, {"weights": "int4"}, LONG_CONTEXT, LONG_CONTEXT | {"weights": "int8"}],
+    ids=str,
 )
 def test_grouping_of_tokens_into_passes_changes_no_bit(load: Callable[..., Engine], changes: dict[str, object]) -> None:
     """A prompt at once, in chunks of 1 to 64, and with other sequences in the pass: the same 300 rows of logits."""

@@ -120,6 +120,31 @@ def test_top_p_of_a_large_vocabulary_equals_full_sort() -> None:
     assert kept.probabilities == pytest.approx(softmax(row)[kept.ids] / mass[count - 1])
 
 
+@pytest.mark.parametrize("temperature", [1e-308, 1e-30, 1e30])
+def test_extreme_temperatures_leave_numbers(temperature: float) -> None:
+    kept = sampler.candidates(ROW, Sampling(temperature=temperature))
+    assert np.isfinite(kept.probabilities).all()
+    assert kept.probabilities.sum() == pytest.approx(1)
+    assert kept.of(1) == kept.probabilities.max()
+
+
+def test_min_p_keeps_what_is_likely_enough() -> None:
+    """exp(1.2 - 2.0) = 0.449, exp(0.9 - 2.0) = 0.333"""
+    assert sorted(sampler.candidates(ROW, Sampling(min_p=0.4)).ids.tolist()) == [1, 2, 5]
+    assert sorted(sampler.candidates(ROW, Sampling(min_p=0.4, top_k=2)).ids.tolist()) == [1, 5]
+    assert sampler.candidates(ROW, Sampling(min_p=1.0)).ids.tolist() == [1]
+
+
+def test_min_p_of_a_large_vocabulary_is_not_cut_short() -> None:
+    assert len(sampler.candidates(np.zeros(5000, dtype=np.float32), Sampling(min_p=0.5)).ids) == 5000
+
+
+def test_ban_of_everything_is_none() -> None:
+    everything = tuple((token,) for token in range(VOCAB))
+    assert sampler.choose(ROW, sequence(bad_words=everything)) == 1
+    assert sampler.choose(ROW, sequence(bad_words=everything, sampling=Sampling(seed=1))) in range(VOCAB)
+
+
 def test_low_temperature_is_almost_greedy_and_zero_is_greedy() -> None:
     assert {sampler.choose(ROW, sequence(sampling=Sampling(temperature=0.01, seed=s))) for s in range(50)} == {1}
     assert sampler.choose(ROW, sequence(sampling=Sampling(temperature=0.0))) == 1

@@ -106,6 +106,25 @@ def test_last_admitted_is_preempted_and_later_continues_with_its_tokens() -> Non
     assert first.output_tokens == second.output_tokens == 9
 
 
+def test_what_a_preempted_sequence_computes_again_is_not_counted_as_reused() -> None:
+    scheduler = make(total=4, budget=32)
+    first, second = add(scheduler, 7, new=9), add(scheduler, 7, first=100, new=9)
+    while not scheduler.idle:
+        finish_pass(scheduler, scheduler.schedule())
+    assert scheduler.preemptions > 0
+    assert first.counts.reused_tokens == second.counts.reused_tokens == 0
+
+
+def test_a_chunk_leaves_one_token_for_each_sequence_behind_it() -> None:
+    scheduler = make(budget=8)
+    decoding = add(scheduler, 3)
+    finish_pass(scheduler, scheduler.schedule())
+    long = add(scheduler, 40, first=100)
+    finish_pass(scheduler, scheduler.schedule())
+    scheduler.running.sort(key=lambda s: s is decoding)
+    assert [(w.sequence, w.feed) for w in scheduler.schedule()] == [(long, 6), (decoding, 1)]
+
+
 def test_prompt_rows_that_are_wanted_are_all_computed() -> None:
     scheduler = make()
     add(scheduler, 9, new=1)

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from plugins.engines.openvino.runtime.llm import Engine, Request, RequestError, Result, Sampling, Speculation
+from plugins.engines.openvino.runtime.sequence import Status
 
 VOCAB = 1000
 MakeEngine = Callable[..., Engine]
@@ -156,6 +157,75 @@ def test_drafts_give_way_before_sequences_do(table_engine: MakeEngine) -> None:
     assert engine.blocks.used == 0
 
 
+def test_drafts_that_found_no_room_are_not_judged_later(table_engine: MakeEngine) -> None:
+    """A verification from outside takes more than its share of the pass; the sampled draft beside it waits, and is made anew."""
+    engine = table_engine(lambda position, token: row((token + 1) % 8), VOCAB, draft=counting_up, max_batched_tokens=9)
+    speculation = Speculation(5, sampled_drafts=True)
+    tiny = Sampling(temperature=0.05)
+    results = []
+    for round_ in range(40):
+        sequence = engine.add(Request(tuple(range(8)) * 2, 30, sampling=tiny, speculation=speculation))
+        for _ in range(3):
+            engine.step()
+        engine.add(Request(tuple(i % 8 for i in range(round_ % 8, round_ % 8 + 20)), 9, draft_ids=(1,) * 8))
+        while not engine.idle:
+            engine.step()
+            assert len(sequence.drafts_from) in (0, len(sequence.drafts))
+        results.append(sequence.tokens[16:])
+    assert results == [[i % 8 for i in range(30)]] * 40
+
+
+def test_draft_model_that_fails_leaves_the_target_serving(table_engine: MakeEngine, caplog: pytest.LogCaptureFixture) -> None:
+    def breaks(position: int, token: int) -> NDArray[np.float32]:
+        if position > 20:
+            raise RuntimeError("out of memory")
+        return counting_up(position, token)
+
+    engine = table_engine(counting_up, VOCAB, draft=breaks)
+    requests = [Request((i,), 60, speculation=Speculation(5, adaptive=False)) for i in (5, 100)]
+    results = [r for r in engine.generate(requests) if isinstance(r, Result)]
+    assert [r.output_ids for r in results] == [tuple(range(6, 66)), tuple(range(101, 161))]
+    assert 0 < results[0].accepted_tokens < 25
+    assert "out of memory" in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_target_that_fails_once_loses_nothing(table_engine: MakeEngine) -> None:
+    """What raises in a pass leaves sequences as they were before it."""
+    fails = [False, False, True, False, True]
+
+    def sometimes(position: int, token: int) -> NDArray[np.float32]:
+        if position % 7 == 3 and fails and fails.pop():
+            raise RuntimeError("no")
+        return counting_up(position, token)
+
+    engine = table_engine(sometimes, VOCAB, draft=counting_up)
+    sequence = engine.add(Request((5,), 40, speculation=Speculation(5)))
+    raised = 0
+    while not engine.idle:
+        try:
+            engine.step()
+        except RuntimeError:
+            raised += 1
+    assert raised == 2
+    assert sequence.tokens == list(range(5, 46))
+    assert engine.blocks.used == 0
+
+
+def test_preempted_sequence_gives_the_draft_models_blocks_back(table_engine: MakeEngine) -> None:
+    engine = table_engine(counting_up, VOCAB, draft=counting_up, blocks=7)
+    for i in range(2):
+        engine.add(Request((100 * i,), 20, speculation=Speculation(3, adaptive=False)))
+    draft = engine._speculator.draft
+    assert draft is not None
+    while not engine.idle:
+        engine.step()
+        engine._speculator._release_waiting()
+        assert all(s.status is not Status.WAITING for s in draft._tracks)
+    assert engine.scheduler.preemptions > 0
+    assert draft.blocks.used == 0
+
+
 def test_counters_tell_time_inside_the_model_from_the_rest(table_engine: MakeEngine, clock: Callable[[], float]) -> None:
     engine = table_engine(counting_up, VOCAB, draft=counting_up)
     answer(engine, Request((5,), 30, speculation=Speculation(5)))
@@ -208,9 +278,24 @@ _BAD = [
     (Request((1,), 5, num_sequences=0), "num_sequences"),
     (Request((1,), 5, num_sequences=9), "num_sequences"),
     (Request((1,), 5, draft_ids=(1,), num_sequences=2), "num_sequences"),
+    (Request((1,), 5, sampling=Sampling(min_p=1.5)), "min_p"),
+    (Request((1,), 5, sampling=Sampling(repetition_penalty=1e-39)), "repetition_penalty"),
+    (Request((1,), 5, sampling=Sampling(presence_penalty=float("nan"))), "presence_penalty"),
     (Request((1,), 5, draft_ids=(1,), draft_logits=np.zeros((2, VOCAB), dtype=np.float32)), "draft_logits"),
     (Request((1,), 5, draft_ids=(1,), draft_logits=np.full((1, VOCAB), np.nan, dtype=np.float32)), "draft_logits"),
 ]
+
+
+def test_logits_that_would_fill_the_memory_are_refused(table_engine: MakeEngine) -> None:
+    engine = table_engine(counting_up, 50_000)
+    for request in (
+        Request((1,) * 6000, 5, want_context_logits=True),
+        Request((1,), 1000, want_generation_logits=True, num_sequences=6),
+    ):
+        with pytest.raises(RequestError) as caught:
+            engine.add(request)
+        assert (caught.value.field, caught.value.found) == ("logits", "6000 rows")
+    assert engine.idle
 
 
 @pytest.mark.parametrize(("request_", "field"), _BAD)

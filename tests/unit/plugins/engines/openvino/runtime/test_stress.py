@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from plugins.engines.openvino.runtime.llm import GREEDY, Engine, Request, RequestError, Sampling, Sequence, Speculation
+from plugins.engines.openvino.runtime.llm import GREEDY, Engine, Request, RequestError, Result, Sampling, Sequence, Speculation
 
 VOCAB = 128
 REQUESTS, IN_FLIGHT = 10_000, 24
@@ -28,16 +28,22 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def engine(build_tiny: BuildTiny) -> Engine:
-    """Target and a draft that is often right (the target in 4 bits), and fewer blocks than the sequences in flight could fill."""
-    engine = Engine.load(build_tiny(), build_tiny(role="draft", weights="int4"), threads=1, max_cached_tokens=288)
+    """Target and a draft that is often right (the target in 4 bits); fewer blocks and rows than the sequences in flight could fill."""
+    target, draft = build_tiny(max_batched_tokens=40), build_tiny(role="draft", weights="int4")
+    engine = Engine.load(target, draft, threads=1, max_cached_tokens=288)
     assert engine._speculator.draft is not None
     return engine
 
 
 @pytest.fixture(scope="module")
-def known(build_tiny: BuildTiny) -> Known:
-    """Each prompt answered by a fresh cache; some share long beginnings, some repeat themselves."""
-    alone = Engine.load(build_tiny(), threads=1, reuse=False)
+def alone(build_tiny: BuildTiny) -> Engine:
+    """Answers one request at a time, and remembers nothing."""
+    return Engine.load(build_tiny(), threads=1, reuse=False)
+
+
+@pytest.fixture(scope="module")
+def known(alone: Engine) -> Known:
+    """Each prompt answered alone; some share long beginnings, some repeat themselves."""
     random = Random(1)
     stem = [random.randrange(3, VOCAB) for _ in range(90)]
     prompts = set()
@@ -76,6 +82,8 @@ def random_requests(random: Random, known: Known) -> Iterator[Asked]:
         elif kind < 0.25:
             sampling = Sampling(temperature=1.0, top_k=random.choice((0, 5)), seed=random.choice((None, 7)))
             yield Asked(replace(request, sampling=sampling, num_sequences=random.choice((1, 1, 3))), None)
+        elif kind < 0.3:
+            yield Asked(_adjusted(random, request, text), None)
         else:
             cancel_after = random.randrange(6) if random.random() < 0.15 else None
             yield Asked(request, expected_answer(text, request), cancel_after)
@@ -87,6 +95,18 @@ def _speculation(random: Random) -> Speculation:
         draft=random.random() < 0.6,
         lookup=random.random() < 0.6,
         adaptive=random.random() < 0.5,
+    )
+
+
+def _adjusted(random: Random, request: Request, text: tuple[int, ...]) -> Request:
+    """Penalties, bans, a least length, logits and log probabilities asked for."""
+    return replace(
+        request,
+        sampling=replace(GREEDY, repetition_penalty=random.choice((1.0, 1.3)), presence_penalty=random.choice((0.0, 0.5))),
+        bad_words=random.choice(((), (text[1:2],), (text[2:4], text[5:6]))),
+        min_tokens=random.choice((0, 3)),
+        want_context_logits=random.random() < 0.3,
+        want_log_probs=random.random() < 0.3,
     )
 
 
@@ -118,7 +138,7 @@ INVALID = (
 )
 
 
-def test_ten_thousand_random_requests(engine: Engine, known: Known) -> None:
+def test_ten_thousand_random_requests(engine: Engine, alone: Engine, known: Known) -> None:
     random = Random(20)
     stream = random_requests(random, known)
     running: list[tuple[Asked, Sequence, int]] = []
@@ -143,7 +163,7 @@ def test_ten_thousand_random_requests(engine: Engine, known: Known) -> None:
                 cancelled += 1
             if all(s.result is not None for s in (sequence, *sequence.followers)):
                 running.remove((one, sequence, since))
-                _check(one, sequence, sampled)
+                _check(one, sequence, sampled, alone)
                 done += 1
         if steps % 200 == 0:
             engine.blocks.assert_consistent([s.table for s in engine.scheduler.running])
@@ -154,13 +174,20 @@ def test_ten_thousand_random_requests(engine: Engine, known: Known) -> None:
     _assert_nothing_left(engine)
 
 
-def _check(one: Asked, sequence: Sequence, sampled: dict[Request, tuple[int, ...]]) -> None:
+def _check(one: Asked, sequence: Sequence, sampled: dict[Request, tuple[int, ...]], alone: Engine) -> None:
     result = sequence.result
     assert result is not None
     if result.finish == "cancelled":
         assert one.expected is not None
         assert result.output_ids == one.expected[: len(result.output_ids)]
-    elif one.request.sampling != GREEDY:
+    elif one.expected is None and one.request.sampling.greedy:
+        expected = alone.generate([replace(one.request, speculation=Speculation())])[0]
+        assert isinstance(expected, Result)
+        assert (result.output_ids, result.finish) == (expected.output_ids, expected.finish)
+        assert result.log_probs == pytest.approx(expected.log_probs)
+        if expected.context_logits is not None:
+            assert (result.context_logits == expected.context_logits).all()  # type: ignore[union-attr]
+    elif one.expected is None:
         key = replace(one.request, speculation=Speculation())
         if one.request.sampling.seed is not None:
             assert sampled.setdefault(key, result.output_ids) == result.output_ids, "the seed decides, not who drafted"
