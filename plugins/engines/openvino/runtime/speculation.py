@@ -16,6 +16,8 @@ _LOG = logging.getLogger(__name__)
 
 CATCH_UP_TOKENS = 8
 """A draft that first had to read more new tokens than this says nothing about the draft model's speed."""
+READ_TOKENS_PER_LEFT_TOKEN = 2
+"""A draft model that had to read more than this for each token still to come is not asked: reading costs what drafts save."""
 DRAFT_MARGIN = 1.0
 """In one process a draft's whole cost is in the time measured for it; see `rule.DRAFT_MARGIN` for the other case."""
 
@@ -80,7 +82,7 @@ class Speculator:
         asked = sequence.request.speculation
         most = min(asked.max_draft_tokens, sequence.left_tokens - 1)
         found = _look_up(drafting, sequence, most)
-        ready = self.draft is not None and asked.draft
+        ready = asked.draft and self._worth_reading(sequence)
         others = company.without(1.0, self._rows(1))
         best = partial(
             rule.choose,
@@ -99,6 +101,9 @@ class Speculator:
         if choice.source == "draft":
             wants.append(Want(sequence, choice.tokens, _sampled(sequence)))
         return others.joined(rule.expected(drafting.state, choice, found.match_tokens), self._rows(choice.tokens + 1), choice)
+
+    def _worth_reading(self, sequence: Sequence) -> bool:
+        return self.draft is not None and self.draft.unread_tokens(sequence) <= READ_TOKENS_PER_LEFT_TOKEN * sequence.left_tokens
 
     def _ask_draft_model(self, wants: list[Want]) -> None:
         assert self.draft is not None

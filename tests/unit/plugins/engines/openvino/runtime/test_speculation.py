@@ -79,6 +79,13 @@ def test_draft_model_is_used_when_it_pays(table_engine: MakeEngine, pass_s: floa
     assert result.accepted_tokens > 0, "an expensive one is still probed now and then"
 
 
+@pytest.mark.parametrize(("prompt", "drafts"), [(150, True), (300, False)])
+def test_draft_model_is_not_asked_for_the_end_of_what_it_never_read(table_engine: MakeEngine, prompt: int, drafts: bool) -> None:
+    engine = table_engine(counting_up, VOCAB, draft=counting_up)
+    result = answer(engine, Request(tuple(range(prompt)), 100, speculation=Speculation(5, lookup=False, adaptive=False)))
+    assert (result.drafted_tokens > 0) is drafts
+
+
 def test_draft_length_goes_to_zero_and_recovers(table_engine: MakeEngine, clock: Callable[[], float]) -> None:
     """Wrong from token 100 to 400 of 990: hardly drafted there in the end, and used again afterwards."""
     draft = lambda position, token: wrong(position, token) if 100 <= position < 400 else counting_up(position, token)  # noqa: E731
