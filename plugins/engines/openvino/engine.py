@@ -89,10 +89,9 @@ class OpenVinoEngine:
         copy_tokenizer(request.checkpoint, destination / TOKENIZER_FOLDER)
         if head_ids is not None:
             write_head_ids(head_ids, destination)
-        record.write(destination)
         progress("compare with the checkpoint", 0.85)
         del hf_model, model  # their memory is needed
-        selfcheck(destination, record, expected)
+        selfcheck(destination, record, expected).write(destination)
         progress("done", 1.0)
 
     def record(self, engine_dir: Path) -> Mapping[str, Any]:

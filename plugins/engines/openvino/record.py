@@ -27,7 +27,7 @@ class EngineRecord:
     """What one engine is and may be asked. `kv_cache` is OpenVINO's word, a key of `PRECISIONS`.
 
     `exact`: logits do not depend on how tokens are grouped into passes, so speculative greedy output equals plain greedy output.
-    `tuned_for`: one of `TUNED_FOR`.
+    `tuned_for`: one of `TUNED_FOR`. `fixed_shapes`: whether models of fixed width are compiled for exactly so many rows.
     """
 
     role: str
@@ -49,6 +49,7 @@ class EngineRecord:
     max_draft_tokens: int
     exact: bool = True
     tuned_for: str = TUNED_FOR[0]
+    fixed_shapes: bool = True
     tokens_per_block: int = TOKENS_PER_BLOCK
     end_ids: tuple[int, ...] = ()
     tokenizer_sha256: str = ""
@@ -125,6 +126,7 @@ class EngineRecord:
             "kv_cache": self.kv_cache,
             "exact": self.exact,
             "tuned_for": self.tuned_for,
+            "fixed_shapes": self.fixed_shapes,
             "end_ids": list(self.end_ids),
             "kv_bytes_per_token": self.kv_bytes_per_token,
             "max_cached_tokens": self.max_cached_tokens,
@@ -157,6 +159,7 @@ class EngineRecord:
             max_draft_tokens=build["max_draft_len"],
             exact=own["exact"],
             tuned_for=own["tuned_for"],
+            fixed_shapes=own["fixed_shapes"],
             tokens_per_block=build["plugin_config"]["tokens_per_block"],
             end_ids=tuple(own["end_ids"]),
             tokenizer_sha256=own["tokenizer_sha256"],

@@ -16,11 +16,13 @@ _WINDOWS = ["tandem", "windows"]
 _WINDOW_PORT = 10
 
 
-def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | None, widths: Sequence[int]) -> list[Any]:
+def compile_paged(
+    model_file: Path, cache: Mapping[str, str], threads: int | None, widths: Sequence[int], *, fixed_shapes: bool
+) -> list[Any]:
     """Compiled models for any number of rows, then for each width; cache blocks are inputs, logits are those of the sampled rows.
 
-    `cache`: compile properties of the cache. A model of fixed width is fed, and samples, exactly so many rows. Raises RuntimeError when
-    this CPU cannot compute in the precision that the cache needs.
+    `cache`: compile properties of the cache. A model of fixed width is fed, and samples, exactly so many rows; with `fixed_shapes` that is
+    known when it is compiled. Raises RuntimeError when this CPU cannot compute in the precision that the cache needs.
     """
     import openvino as ov
     from openvino._offline_transformations import paged_attention_transformation
@@ -35,7 +37,7 @@ def compile_paged(model_file: Path, cache: Mapping[str, str], threads: int | Non
     _gather_rows(model)
     compiled = [core.compile_model(model, "CPU", properties)]
     for width in widths:
-        if properties["INFERENCE_PRECISION_HINT"] == "f32":  # in bf16 other kernels are chosen for known shapes, with other last bits
+        if fixed_shapes and properties["INFERENCE_PRECISION_HINT"] == "f32":  # in bf16 known shapes take kernels with other last bits
             model.reshape({name: [width] for name in ("input_ids", "position_ids", SAMPLED_ROWS)})
         compiled.append(core.compile_model(model, "CPU", properties))
     return compiled

@@ -40,7 +40,8 @@ class Runner:
         self._tokens_per_block, self._scratch = record.tokens_per_block, blocks
         weights = (engine_dir / MODEL_FILE).with_suffix(".bin")
         widths = pinned_widths(record.role, record.max_draft_tokens, weights.stat().st_size) if pinned else ()
-        compiled = compile_paged(engine_dir / MODEL_FILE, compile_properties(record.kv_cache, record.head_dim), threads, widths)
+        cache = compile_properties(record.kv_cache, record.head_dim)
+        compiled = compile_paged(engine_dir / MODEL_FILE, cache, threads, widths, fixed_shapes=record.fixed_shapes)
         programs = [Program(one) for one in compiled]
         self._any, self._pinned = programs[0], dict(zip(widths, programs[1:], strict=True))
         self._caches = _make_caches(compiled[0], programs, blocks + 1)

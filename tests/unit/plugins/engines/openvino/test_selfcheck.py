@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from builder.api import StageError
 from plugins.engines.openvino.export import load
 from plugins.engines.openvino.record import EngineRecord
-from plugins.engines.openvino.runtime.batch import Feed
+from plugins.engines.openvino.runtime.runner import Feed, Runner
 from plugins.engines.openvino.selfcheck import compare, selfcheck
 from plugins.engines.openvino.survey import PROBE_TOKENS, Probe, probe
 
@@ -40,8 +40,32 @@ def record(build_tiny: BuildTiny) -> EngineRecord:
 @pytest.mark.parametrize("changes", [{}, {"weights": "int8"}, {"weights": "int4"}, {"kv_cache": "fp32"}, {"kv_cache": "int4"}], ids=str)
 def test_engine_is_near_its_model(build_tiny: BuildTiny, tiny_checkpoint: Path, changes: dict[str, object]) -> None:
     folder = build_tiny(**changes)
-    divergence = selfcheck(folder, EngineRecord.read(folder), probe(load(tiny_checkpoint), VOCAB))
+    record, expected = EngineRecord.read(folder), probe(load(tiny_checkpoint), VOCAB)
+    assert selfcheck(folder, record, expected) == record
+    divergence = compare(Runner(folder, record, 3, 1), record, expected)
     assert (divergence < 1e-6) == (changes == {"kv_cache": "fp32"})
+
+
+def test_engine_that_fixed_shapes_round_otherwise_does_without(
+    build_tiny: BuildTiny, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounding that comes and goes with the models of known shape; what stays is refused."""
+    folder, expected = build_tiny(), probe(load(tiny_checkpoint), VOCAB)
+    record = EngineRecord.read(folder)
+
+    def rounds(shapes: set[bool]) -> None:
+        def compared(runner: object, record: EngineRecord, *_: object) -> float:
+            if record.fixed_shapes in shapes:
+                raise StageError("ENGINE-NOT-EXACT", "differs")
+            return 0.0
+
+        monkeypatch.setattr("plugins.engines.openvino.selfcheck.compare", compared)
+
+    rounds({True})
+    assert selfcheck(folder, record, expected) == replace(record, fixed_shapes=False)
+    rounds({True, False})
+    with pytest.raises(StageError, match="differs"):
+        selfcheck(folder, record, expected)
 
 
 def test_engine_of_another_model_is_refused(build_tiny: BuildTiny, tiny_checkpoint: Path) -> None:
