@@ -8,7 +8,7 @@ from typing import Any
 
 _MODULES = {
     "null": ("plugins.engines.openvino.triton_backend.null_engine", "plugins.engines.openvino.triton_backend.null_engine"),
-    "openvino": ("plugins.engines.openvino.runtime.llm", "plugins.engines.openvino.runtime.sequence"),
+    "openvino": ("plugins.engines.openvino.runtime.llm", "plugins.engines.openvino.runtime.request"),
 }
 
 

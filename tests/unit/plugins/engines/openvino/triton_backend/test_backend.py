@@ -9,6 +9,7 @@ import pytest
 
 from plugins.engines.openvino.triton_backend import null_engine
 from plugins.engines.openvino.triton_backend.backend import Backend, Counts, IncomingRequest, Refusal
+from plugins.engines.openvino.triton_backend.parse import parse
 from plugins.engines.openvino.triton_backend.runtimes import Runtime, runtime_of
 
 VOCAB = 50
@@ -44,6 +45,15 @@ def tokens(answer: Any) -> list[int]:
 
 def plain(ids: list[int], count: int) -> list[int]:
     return list(ENGINE.generate([null_engine.Request(tuple(ids), count)])[0].output_ids)
+
+
+@pytest.mark.parametrize("kind", ["null", "openvino"])
+def test_both_runtimes_can_be_had_and_take_what_the_backend_sends(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"tandem": {"kind": kind}}))
+    runtime = runtime_of(tmp_path)
+    request = Backend(ENGINE, runtime)._engine_request(parse(incoming([1, 2], 3).read, exclude_input=False))
+    assert (request.input_ids, request.max_new_tokens) == ((1, 2), 3)
+    assert issubclass(runtime.RequestError, Exception)
 
 
 def test_one_answer_for_each_request_in_order():
