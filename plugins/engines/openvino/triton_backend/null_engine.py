@@ -1,7 +1,7 @@
 """An engine without a model: the next token is a pure function of the last token and its position. Same API as the runtime.
 
 For contract, concurrency and fault tests, where the model does not matter. `wrong_every` makes a draft that is refused at every so
-many positions; `step_s` makes a pass take time.
+many positions; `step_s` makes a pass take time. Sampling is taken and ignored: it is always greedy.
 """
 
 import json
@@ -14,63 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plugins.engines.openvino.runtime.request import Finish, Request, RequestError, Result, Sampling
 
-class RequestError(Exception):
-    """A request that cannot be served; nothing else is disturbed."""
-
-    def __init__(self, code: str, field: str, found: str, needed: str) -> None:
-        super().__init__(f"{code}: {field} is {found}, needs {needed}")
-        self.code, self.field, self.found, self.needed = code, field, found, needed
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Taken and ignored: this engine is always greedy."""
-
-    temperature: float = 1.0
-    top_k: int = 1
-    top_p: float = 1.0
-    repetition_penalty: float = 1.0
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    seed: int | None = None
-
-
-GREEDY = Sampling()
-
-
-@dataclass(frozen=True)
-class Request:
-    """One generation or, with `draft_ids`, one verifying pass."""
-
-    input_ids: tuple[int, ...]
-    max_new_tokens: int
-    draft_ids: tuple[int, ...] = ()
-    end_ids: tuple[int, ...] = ()
-    stop_words: tuple[tuple[int, ...], ...] = ()
-    bad_words: tuple[tuple[int, ...], ...] = ()
-    min_tokens: int = 0
-    sampling: Sampling = GREEDY
-    want_generation_logits: bool = False
-    want_context_logits: bool = False
-    want_log_probs: bool = False
-    draft_logits: npt.NDArray[np.float32] | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one request gave; counts are tokens or blocks."""
-
-    output_ids: tuple[int, ...]
-    finish: str
-    drafted_tokens: int = 0
-    accepted_tokens: int = 0
-    reused_tokens: int = 0
-    new_blocks: int = 0
-    total_blocks: int = 0
-    generation_logits: npt.NDArray[np.float32] | None = None
-    context_logits: npt.NDArray[np.float32] | None = None
-    log_probs: tuple[float, ...] = ()
+__all__ = ["Engine", "NullRecord", "Request", "RequestError", "Result", "Sampling"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +62,16 @@ class Engine:
         blocks = -(-length // self.record.tokens_per_block)
         logits = _one_hot(output, self.record.vocab_size) if request.want_generation_logits else None
         context = np.zeros((len(request.input_ids), self.record.vocab_size), dtype=np.float32) if request.want_context_logits else None
-        return Result(tuple(output), finish, len(request.draft_ids), accepted, 0, blocks, blocks, logits, context)
+        return Result(
+            tuple(output),
+            finish,
+            drafted_tokens=len(request.draft_ids),
+            accepted_tokens=accepted,
+            new_blocks=blocks,
+            total_blocks=blocks,
+            generation_logits=logits,
+            context_logits=context,
+        )
 
     def _check(self, request: Request) -> None:
         vocab = self.record.vocab_size
@@ -129,7 +84,7 @@ class Engine:
         if request.max_new_tokens < 1:
             raise RequestError("ENGINE-LENGTH", "max_new_tokens", str(request.max_new_tokens), "1 at least")
 
-    def _tokens(self, request: Request) -> tuple[list[int], int, str]:
+    def _tokens(self, request: Request) -> tuple[list[int], int, Finish]:
         output: list[int] = []
         last, position = request.input_ids[-1], len(request.input_ids)
         limit = min(request.max_new_tokens, len(request.draft_ids) + 1) if request.draft_ids else request.max_new_tokens

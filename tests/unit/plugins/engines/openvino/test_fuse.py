@@ -13,19 +13,10 @@ from plugins.engines.openvino.export import export
 from plugins.engines.openvino.fuse import merge_projections
 from plugins.engines.openvino.record import EngineRecord
 from plugins.engines.openvino.runtime.runner import Feed, Runner
+from tests.unit.plugins.engines.openvino import checkpoints
 
-SMALL = {
-    "vocab_size": 128,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 512,
-    "initializer_range": 0.3,
-    "pad_token_id": 0,
-}
-GPT2 = {"vocab_size": 128, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 512, "initializer_range": 0.3}
+SMALL = checkpoints.SMALL | {"pad_token_id": 0}
+GPT2 = checkpoints.FAMILIES["gpt2"]
 LAYERS, HEAD = 2, 1
 PRODUCTS = {  # family: configuration, products of a layer that share no input with another
     "llama": (SMALL, 4),
