@@ -10,7 +10,7 @@ from builder.spec import Pair
 def check_pair(pair: Pair, target: Checkpoint, draft: Checkpoint | None) -> Iterator[Finding]:
     """Everything that keeps target and draft from working together within the pair file's limits."""
     yield from _limits(pair, target, "target")
-    yield from _lanes(pair)
+    yield from _topology(pair)
     if draft is None:
         return
     yield from _limits(pair, draft, "draft")
@@ -19,9 +19,7 @@ def check_pair(pair: Pair, target: Checkpoint, draft: Checkpoint | None) -> Iter
 
 
 def _finding(pair: Pair, code: str, field: str, message: str, *, found: str, needed: str, fix: str, warning: bool = False) -> Finding:
-    line = pair.line(field)
-    text = f"{pair.file}:{line}: {field}: {message}"
-    return Finding(code, "warning" if warning else "error", text, field, found, needed, fix, str(pair.file), line)
+    return Finding(code, "warning" if warning else "error", message, field, found, needed, fix)
 
 
 def _limits(pair: Pair, checkpoint: Checkpoint, role: str) -> Iterator[Finding]:
@@ -38,19 +36,7 @@ def _limits(pair: Pair, checkpoint: Checkpoint, role: str) -> Iterator[Finding]:
         )
 
 
-def _lanes(pair: Pair) -> Iterator[Finding]:
-    if pair.spec.speculation.acceptance == "logits" and pair.spec.engine.kind == "openvino":
-        yield _finding(
-            pair,
-            "PAIR-ACCEPTANCE",
-            "speculation.acceptance",
-            "the openvino lane accepts draft tokens by token id; under sampling that keeps the target's distribution too",
-            found="logits",
-            needed="tokens",
-            fix="set speculation.acceptance: tokens",
-        )
-    if pair.spec.engine.kind == "openvino":
-        yield from _without_effect(pair)
+def _topology(pair: Pair) -> Iterator[Finding]:
     if pair.spec.serve.topology == "single":
         yield _finding(
             pair,
@@ -61,24 +47,6 @@ def _lanes(pair: Pair) -> Iterator[Finding]:
             needed="orchestrated",
             fix="set serve.topology: orchestrated",
         )
-
-
-def _without_effect(pair: Pair) -> Iterator[Finding]:
-    """Settings of other lanes, which this one would silently ignore."""
-    spec = pair.spec
-    values = (
-        ("hardware.chip", spec.hardware.chip, "cpu"),
-        ("hardware.count", spec.hardware.count, 1),
-        ("target.tensor_parallel", spec.target.tensor_parallel, 1),
-        ("target.pipeline_parallel", spec.target.pipeline_parallel, 1),
-        ("draft.tensor_parallel", spec.draft.tensor_parallel, 1),
-        ("kv_cache.host_offload_bytes", spec.kv_cache.host_offload_bytes, 0),
-        ("engine.release", spec.engine.release, None),
-    )
-    for field, found, needed in values:
-        if found != needed:
-            message, fix = "this setting has no meaning on the openvino lane", f"set it to {needed} or leave it out"
-            yield _finding(pair, "PAIR-NO-EFFECT", field, message, found=str(found), needed=str(needed), fix=fix)
 
 
 def _vocabulary(pair: Pair, target: Checkpoint, draft: Checkpoint) -> Iterator[Finding]:

@@ -108,7 +108,11 @@ def _request(pair: Pair, role: Role) -> EngineRequest:
         max_sequence_tokens=spec.limits.max_sequence_tokens,
         max_batched_tokens=spec.limits.max_batched_tokens,
         max_draft_tokens=spec.speculation.max_draft_tokens if role == "target" and spec.draft.method != "none" else 0,
-        options=dict(spec.engine.options) | ({"release": spec.engine.release} if spec.engine.release else {}),
+        options=dict(spec.engine.options),
+        release=spec.engine.release,
+        chip=spec.hardware.chip,
+        tensor_parallel=model.tensor_parallel,
+        pipeline_parallel=spec.target.pipeline_parallel if role == "target" else 1,
     )
 
 

@@ -35,8 +35,8 @@ class Pair:
         """Line of a dotted field, or of its nearest parent that the file names."""
         return self.lines.nearest(tuple(field.split(".")))
 
-    def _absolute(self, path: Path) -> Path:
-        return (self.file.parent / path.expanduser()).resolve()
+    def _absolute(self, path: str) -> Path:
+        return (self.file.parent / Path(path).expanduser()).resolve()
 
 
 def load_pair(file: Path) -> Pair:

@@ -1,5 +1,6 @@
 """What a pair file may say. Every default of the product stands here, once."""
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,14 +32,16 @@ class EngineSpec(Section):
 class HardwareSpec(Section):
     """Where the deployment runs."""
 
-    chip: str = Field("cpu", description="What the engines run on; cpu for the OpenVINO lane.")
+    chip: str = Field("cpu", description="What the engines run on: a row of configs/chips.yaml; cpu for the OpenVINO lane.")
     count: int = Field(1, ge=1, description="Number of chips.")
 
 
 class TargetSpec(Section):
     """The model whose answers are served."""
 
-    checkpoint: Path = Field(description="Checkpoint folder; a relative path starts at the pair file's folder.")
+    checkpoint: str = Field(
+        min_length=1, description="Checkpoint folder, relative to the pair file's folder, or hub id (owner/name, owner/name@revision)."
+    )
     weights: Weights = Field("int8", description="Weight precision of the engine.")
     kv_cache: KvCache = Field("auto", description="Precision of the paged KV cache; auto is the lane's own choice.")
     tensor_parallel: int = Field(1, ge=1)
@@ -52,7 +55,7 @@ class DraftSpec(Section):
         "draft_target", description="draft_target: a draft model; ngram: prompt lookup alone; none: no speculation."
     )
     lookup: bool = Field(True, description="Propose a continuation found in the prompt or answer before the draft model is asked.")
-    checkpoint: Path | None = Field(None, description="Checkpoint folder of the draft model.")
+    checkpoint: str | None = Field(None, min_length=1, description="Checkpoint folder or hub id of the draft model.")
     weights: Weights = Field("int8", description="Weight precision of the draft engine.")
     kv_cache: KvCache = Field("auto", description="Precision of the draft's KV cache.")
     tensor_parallel: int = Field(1, ge=1)
@@ -169,6 +172,45 @@ class GatesSpec(Section):
     acceptance: AcceptanceGate = AcceptanceGate()
 
 
+class WorkloadSpec(Section):
+    """A typical request, for the plan's speed and capacity."""
+
+    input_tokens: int = Field(1000, ge=1)
+    output_tokens: int = Field(500, ge=1)
+
+
+class PriceSpec(Section):
+    """What a chip costs; prices are never built in."""
+
+    per_chip_hour: float = Field(gt=0)
+    currency: str = "USD"
+    date: date
+    source: str = Field("", description="Where the price was read.")
+
+
+class GoalSpec(Section):
+    """What the deployment must reach; the plan says how many chips that takes."""
+
+    tokens_per_s_per_user: float | None = Field(None, gt=0)
+    tokens_per_s: float | None = Field(None, gt=0, description="Of the whole deployment.")
+
+
+class PlanningSpec(Section):
+    """What the plan's predictions start from; nothing here changes what is built."""
+
+    workload: WorkloadSpec = WorkloadSpec()
+    acceptance: float | None = Field(
+        None, gt=0, lt=1, description="Chance that one draft token is accepted, measured on your prompts; without it the plan assumes 0.7."
+    )
+    step_times: Literal["auto", "measured", "aiconfigurator", "roofline"] = Field(
+        "auto", description="Where step times come from; auto takes the first of these that can answer."
+    )
+    measured: Path | None = Field(None, description="Your own step times and calibration runs, a JSON file.")
+    price: PriceSpec | None = None
+    goal: GoalSpec = GoalSpec()
+    engineering_cost: float | None = Field(None, gt=0, description="What setting the draft up costs, in the price's currency.")
+
+
 class PairSpec(Section):
     """A draft and a target, how they are built, served and judged."""
 
@@ -182,6 +224,7 @@ class PairSpec(Section):
     limits: LimitsSpec = LimitsSpec()
     serve: ServeSpec = ServeSpec()
     gates: GatesSpec = GatesSpec()
+    planning: PlanningSpec = PlanningSpec()
 
     @model_validator(mode="after")
     def _drafts_need_reuse(self) -> "PairSpec":

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from builder.api import EngineRequest, Finding
+from builder.api import Deployment, EngineRequest, Finding
 from plugins.engines.openvino.families import families, refusal
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
 from plugins.engines.openvino.record import TOKENS_PER_BLOCK, TUNED_FOR
@@ -28,6 +28,33 @@ def check(request: EngineRequest) -> list[Finding]:
         message, fix = f"{path} cannot be read: {error}", "point checkpoint at a Hugging Face model folder"
         return [*findings, _refusal("ENGINE-CONFIG", message, f"{request.role}.checkpoint", path, "a readable config.json", fix)]
     return [*findings, *_check_architecture(config), *_check_attention(config), *_check_positions(config, request)]
+
+
+def check_deployment(deployment: Deployment) -> list[Finding]:
+    """Settings of other lanes, which this one would silently ignore, and the one rule of acceptance that it has."""
+    findings = [*_without_effect(deployment)]
+    if deployment.acceptance == "logits":
+        message = "The CPU engine accepts draft tokens by token id; under sampling that keeps the target's distribution too."
+        fix = "set speculation.acceptance: tokens"
+        findings.append(_refusal("PAIR-ACCEPTANCE", message, "speculation.acceptance", "logits", "tokens", fix))
+    return findings
+
+
+def _without_effect(deployment: Deployment) -> _Findings:
+    target, draft = deployment.target, deployment.draft
+    values = (
+        ("hardware.chip", deployment.chip.name, "cpu"),
+        ("hardware.count", deployment.chip_count, 1),
+        ("target.tensor_parallel", target.tensor_parallel, 1),
+        ("target.pipeline_parallel", target.pipeline_parallel, 1),
+        ("draft.tensor_parallel", draft.tensor_parallel if draft else 1, 1),
+        ("kv_cache.host_offload_bytes", deployment.host_offload_bytes, 0),
+        ("engine.release", target.release, None),
+    )
+    for field, found, needed in values:
+        if found != needed:
+            fix = f"set it to {needed} or leave it out" if needed is not None else "leave it out"
+            yield _refusal("PAIR-NO-EFFECT", "This setting has no meaning on the openvino lane.", field, found, str(needed), fix)
 
 
 def _refusal(code: str, message: str, field: str, found: object, needed: str, fix: str) -> Finding:

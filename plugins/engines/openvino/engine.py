@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from builder.api import (
     API_VERSION,
+    BuildNeeds,
+    Deployment,
     EngineMemory,
     EngineOptions,
     EngineRequest,
@@ -21,10 +23,10 @@ from builder.api import (
     StageError,
     TandemError,
 )
-from plugins.engines.openvino.check import check
+from plugins.engines.openvino.check import check, check_deployment
 from plugins.engines.openvino.head import read_head_ids, write_head_ids
 from plugins.engines.openvino.kv_cache import WORDS as KV_WORDS
-from plugins.engines.openvino.memory import engine_memory
+from plugins.engines.openvino.memory import build_needs, engine_memory
 from plugins.engines.openvino.record import FILE_NAME, MODEL_FILE, TOKENIZER_FOLDER, TUNED_FOR, EngineRecord
 from plugins.engines.openvino.tokenizer import copy_tokenizer, tokenizer_digest
 
@@ -46,8 +48,14 @@ class OpenVinoEngine:
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)
 
+    def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
+        return check_deployment(deployment)
+
     def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
         return engine_memory(request, shape)
+
+    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
+        return build_needs(request, shape)
 
     def versions(self) -> Mapping[str, str]:
         return {"exporter": EXPORTER_VERSION} | {name: found for name in PACKAGES if (found := _installed(name))}

@@ -14,10 +14,10 @@ from builder.pipeline.build import BuildJob, build_engine
 
 MODULE = """\
 import errno, os, time
-from builder.api import MissingError, RefusedError, StageError
+from builder.api import API_VERSION, MissingError, RefusedError, StageError
 
 class Engine:
-    kind, api_version = "scripted", 1
+    kind, api_version = "scripted", API_VERSION
     def build(self, request, destination, progress):
         progress("working", 0.5)
         print("a tool speaks")

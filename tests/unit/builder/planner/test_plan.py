@@ -20,7 +20,7 @@ class FakeEngine:
     """An engine lane that needs nothing."""
 
     kind: str = "openvino"
-    api_version: int = 1
+    api_version: int = 2
     tool_versions: Mapping[str, str] = field(default_factory=lambda: {"tool": "1"})
 
     def check(self, _request: EngineRequest) -> Sequence[Finding]:

@@ -1,0 +1,1 @@
+"""Chips as data: memory, bandwidth, rates, number formats."""

@@ -1,0 +1,59 @@
+"""Chips: one row of `configs/chips.yaml` each."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from builder.errors import RefusedError
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What a chip can do, by its makers and by measurement.
+
+    `compute_capability` in CUDA's form (9.0), "" for a processor; rates are dense, without sparsity, in operations a second by number
+    format; `memory_bytes` 0 where it is the host's. `certainty` says how sure the row is: published, measured or inferred.
+    """
+
+    name: str
+    title: str
+    family: str
+    compute_capability: str
+    memory_bytes: int
+    bandwidth_bytes_per_s: float
+    peak_ops_per_s: Mapping[str, float]
+    link_bytes_per_s: float = 0.0
+    certainty: str = "published"
+    sources: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def sm(self) -> int:
+        """Compute capability as one number (90 for 9.0), 0 for a processor."""
+        return int(self.compute_capability.replace(".", "") or 0)
+
+
+@cache
+def chips() -> Mapping[str, Chip]:
+    """Every known chip by name."""
+    rows = yaml.safe_load(files("configs").joinpath("chips.yaml").read_text(encoding="utf-8"))["chips"]
+    return {name: _chip(name, row) for name, row in rows.items()}
+
+
+def find_chip(name: str, field: str = "hardware.chip") -> Chip:
+    """Raises RefusedError CHIP-UNKNOWN, with the nearest known name."""
+    known = chips()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    fix = f"write {near[0]}" if near else "take one of the known chips, or add a row to configs/chips.yaml"
+    raise RefusedError("CHIP-UNKNOWN", f"no chip is called {name}{hint}", field=field, found=name, needed=" | ".join(known), fix=fix)
+
+
+def _chip(name: str, row: Mapping[str, Any]) -> Chip:
+    return Chip(**{**row, "name": name, "compute_capability": str(row["compute_capability"]), "sources": tuple(row["sources"])})
