@@ -1,42 +1,16 @@
 """A Hugging Face checkpoint folder, from its small files alone."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder.api.model import ModelShape
 from builder.checkpoint.geometry import Geometry, SizeError, read_geometry
+from builder.checkpoint.model import Checkpoint
 from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
 from builder.errors import RefusedError
 
 FETCH_DEMO = "make demo makes the demo checkpoints; otherwise correct the path"
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Geometry and stored weights of a decoder-only checkpoint."""
-
-    path: Path
-    config: dict[str, Any]
-    model_type: str
-    vocab_size: int
-    layers: int
-    kv_heads: int
-    head_dim: int
-    max_positions: int
-    tensors: tuple[Tensor, ...]
-
-    @property
-    def parameters(self) -> int:
-        return sum(t.elements for t in self.tensors)
-
-    @property
-    def has_chat_template(self) -> bool:
-        """Whether its tokenizer can turn a message into a prompt."""
-        if (self.path / "chat_template.jinja").is_file() or (self.path / "chat_template.json").is_file():
-            return True
-        file = self.path / "tokenizer_config.json"
-        return file.is_file() and '"chat_template"' in file.read_text(encoding="utf-8")
 
 
 def read_checkpoint(path: Path, field: str) -> Checkpoint:
@@ -56,17 +30,15 @@ def read_checkpoint(path: Path, field: str) -> Checkpoint:
         fix = "copy it from the model, or save the tokenizer with transformers, which writes it"
         raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", fix)
     geometry = _read_geometry(config, path, field)
-    return Checkpoint(
-        path=path,
-        config=config,
-        model_type=str(config.get("model_type", "")),
+    shape = ModelShape(
+        sum(t.elements for t in tensors),
+        geometry.layers,
+        geometry.kv_heads,
+        geometry.head_dim,
         vocab_size=geometry.vocab_size,
-        layers=geometry.layers,
-        kv_heads=geometry.kv_heads,
-        head_dim=geometry.head_dim,
         max_positions=geometry.max_positions,
-        tensors=tensors,
     )
+    return Checkpoint(path, config, str(config.get("model_type", "")), shape, tensors=tensors)
 
 
 def _read_geometry(config: dict[str, Any], path: Path, field: str) -> Geometry:
