@@ -45,14 +45,20 @@ def chips() -> Mapping[str, Chip]:
 
 
 def find_chip(name: str, field: str = "hardware.chip") -> Chip:
-    """Raises RefusedError CHIP-UNKNOWN, with the nearest known name."""
+    """Raises RefusedError CHIP-UNKNOWN, with the nearest known names."""
     known = chips()
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = _near(name, known)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
     fix = f"write {near[0]}" if near else "take one of the known chips, or add a row to configs/chips.yaml"
     raise RefusedError("CHIP-UNKNOWN", f"no chip is called {name}{hint}", field=field, found=name, needed=" | ".join(known), fix=fix)
+
+
+def _near(name: str, known: Mapping[str, Chip]) -> list[str]:
+    """Names that `name` begins, else the most similar one."""
+    begun = [other for other in known if name and other.startswith(name)]
+    return begun or difflib.get_close_matches(name, known, n=1, cutoff=0.4)
 
 
 def _chip(name: str, row: Mapping[str, Any]) -> Chip:
