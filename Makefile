@@ -9,7 +9,7 @@ TANDEM := $(BIN)/tandem
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build-engines plan serve generate validate report bench-peers bench-engine lint format test test-unit schema clean
+.PHONY: help setup demo build-engines plan serve generate validate report bench-peers bench-engine lint format test test-unit schema errors clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ test-unit: $(INSTALLED) ## Tests that need no server
 
 schema: $(INSTALLED) ## Refresh configs/schema.json
 	$(TANDEM) schema > configs/schema.json
+
+errors: $(INSTALLED) ## Refresh docs/errors.md
+	$(TANDEM) explain --markdown > docs/errors.md
 
 clean: ## Remove what was built; checkpoints and .venv stay
 	rm -rf build

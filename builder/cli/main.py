@@ -27,6 +27,7 @@ VERBS = {
     "bench": "Measure the engine against other engines, side by side.",
     "report": "Print the report of the last validation.",
     "schema": "Print the JSON Schema of a pair file.",
+    "explain": "Say what an error code means and what to do.",
 }
 
 
