@@ -1,11 +1,10 @@
-"""Memory of both engines: weights, and two KV pools that hold the same number of tokens."""
+"""Names that the plan still uses; they go once it takes a MemoryPlan."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from builder.api import Engine, EngineRequest, ModelShape
 from builder.checkpoint import Checkpoint
-from builder.spec import PairSpec
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,6 @@ class PoolMemory:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "pool_bytes": self.pool_bytes, "total_bytes": self.total_bytes}
-
-
-def pool_tokens(spec: PairSpec) -> int:
-    """Tokens that each pool must hold: every sequence at full length plus a whole draft and the target's own token, in whole blocks."""
-    head_room = spec.speculation.max_draft_tokens + 1 if spec.draft.method != "none" else 1
-    block = spec.kv_cache.tokens_per_block
-    blocks_per_sequence = -(-(spec.limits.max_sequence_tokens + head_room) // block)
-    return spec.limits.max_batch_size * blocks_per_sequence * block
 
 
 def memory_of(engine: Engine, request: EngineRequest, checkpoint: Checkpoint, tokens: int) -> PoolMemory:
