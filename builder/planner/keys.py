@@ -17,7 +17,7 @@ def key_of(stage: str, inputs: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def engine_inputs(request: EngineRequest, checkpoint_digest: str, versions: Mapping[str, str]) -> dict[str, Any]:
+def engine_inputs(request: EngineRequest, checkpoint_digest: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
     """What an engine is made of: where the checkpoint lies does not matter, its content does."""
     options = {k: v for k, v in asdict(request).items() if k != "checkpoint"}
     return {"request": options, "checkpoint": checkpoint_digest, "versions": dict(versions)}
