@@ -1,0 +1,1 @@
+"""What both NVIDIA lanes share: releases, precisions, memory."""
