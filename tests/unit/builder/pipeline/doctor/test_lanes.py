@@ -17,10 +17,6 @@ L4 = Gpu(0, "NVIDIA L4", 23034 << 20, "8.9")
 H100 = Gpu(1, "NVIDIA H100 PCIe", 81559 << 20, "9.0")
 UNKNOWN = Gpu(2, "NVIDIA X", 5 << 30, "7.5")
 SMALL = BuildNeeds(5 * GB, 2 * GB)
-    Gpu(0, "NVIDIA L4", 23034 << 20, "8.9"),
-    Gpu(1, "NVIDIA H100 PCIe", 81559 << 20, "9.0"),
-    Gpu(2, "NVIDIA X", 5 << 30, "7.5"),
-)
 
 
 @dataclass
