@@ -1,53 +1,133 @@
-"""Vocabularies: what each token id means, and whether two checkpoints mean the same."""
+"""The files of a fast tokenizer: what its ids mean, what it puts in front of a text, and whether it is code of the checkpoint."""
 
+import hashlib
 import json
-from dataclasses import dataclass
+import mmap
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from builder.checkpoint.vocabulary import Vocabulary, spelling_of
 from builder.errors import RefusedError
 
+FILE = "tokenizer.json"
+SETTINGS = "tokenizer_config.json"
+SLOW_FILES = ("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "tiktoken.model", "tekken.json")
+"""What a checkpoint without tokenizer.json may hold in its place; none of them says what every id means."""
+
+_MERGES = re.compile(rb'"merges"\s*:\s*\[')
+_MERGES_END = re.compile(rb"\s*}\s*}\s*")
+
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """Text of each token id, as the tokenizer file spells it."""
+class Tokenizer:
+    """A fast tokenizer. `digest` is tokenizer.json's; `begin_ids` are those that it puts in front of every text by itself; `settings` is
+    tokenizer_config.json, {} when there is none."""
 
-    text_of: dict[int, str]
-
-
-@dataclass(frozen=True)
-class VocabularyDifference:
-    """The first token id that means different things, and how many do."""
-
-    token_id: int
-    left: str | None
-    right: str | None
-    count: int
+    folder: Path
+    digest: str
+    vocabulary: Vocabulary
+    begin_ids: tuple[int, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_vocabulary(checkpoint: Path) -> Vocabulary | None:
-    """Vocabulary of a folder's tokenizer.json; None when the file names no ids. Raises RefusedError CKPT-TOKENIZER."""
-    file = checkpoint / "tokenizer.json"
+def read_tokenizer(folder: Path, like: Tokenizer | None = None) -> Tokenizer:
+    """Read a checkpoint's tokenizer; one with the same tokenizer.json as `like` shares its vocabulary.
+
+    Raises RefusedError CKPT-TOKENIZER when there is no fast tokenizer, or none that says what its ids mean.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        raise _no_fast_tokenizer(folder)
+    settings = read_settings(folder)
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        vocabulary = data["model"].get("vocab")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"{file} is no tokenizer file: {error}"
-        fix = "fetch the file again"
-        raise RefusedError("CKPT-TOKENIZER", message, found=str(error), needed="a tokenizer file", fix=fix, file=str(file)) from None
-    if isinstance(vocabulary, list):
-        text_of = {index: str(entry[0]) for index, entry in enumerate(vocabulary)}
-    elif isinstance(vocabulary, dict):
-        text_of = {index: text for text, index in vocabulary.items()}
+        digest = _digest(file)
+        if like is not None and like.digest == digest and like.settings.get("added_tokens_decoder") == settings.get("added_tokens_decoder"):
+            return Tokenizer(folder, digest, like.vocabulary, like.begin_ids, settings)
+        data = _load(file)
+        vocabulary = _vocabulary(data, settings)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        message, fix = f"{file} cannot be read as a tokenizer: {error}.", "fetch the file again"
+        raise _refusal(file, message, found=str(error), fix=fix) from None
+    if vocabulary is None:
+        kind = data["model"].get("type", "unknown")
+        message = f"{file} lists no vocabulary (model type {kind}), so what its ids mean cannot be compared; a fast tokenizer is needed."
+        raise _refusal(file, message, found=f"model type {kind}", fix=_save_fast(folder))
+    return Tokenizer(folder, digest, vocabulary, tuple(_begin_ids(data.get("post_processor"))), settings)
+
+
+def read_settings(folder: Path, name: str = SETTINGS) -> dict[str, Any]:
+    """A JSON object beside the tokenizer, {} when there is none. Raises RefusedError CKPT-TOKENIZER."""
+    file = folder / name
+    if not file.is_file():
+        return {}
+    try:
+        settings = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _refusal(file, f"{file} cannot be read: {error}.", found=str(error), fix="fetch the file again") from None
+    if not isinstance(settings, dict):
+        raise _refusal(file, f"{file} holds no object.", found=type(settings).__name__, fix="fetch the file again")
+    return settings
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _load(file: Path) -> dict[str, Any]:
+    """The file's content without its merges, which are most of it: they are left out where they come last, as tokenizers writes them."""
+    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        start = _MERGES.search(content)
+        end = content.rfind(b"]")
+        tail = content[end + 1 :] if end >= 0 else b""
+        if start is None or end < start.end() or not _MERGES_END.fullmatch(tail):
+            return dict(json.loads(content[:]))
+        text = content[: start.start()] + b'"merges": []' + tail
+    return dict(json.loads(text))
+
+
+def _vocabulary(data: Mapping[str, Any], settings: Mapping[str, Any]) -> Vocabulary | None:
+    listed = data["model"].get("vocab")
+    if isinstance(listed, list):
+        text_of = {index: str(entry[0]) for index, entry in enumerate(listed)}
+    elif isinstance(listed, dict):
+        text_of = {int(index): text for text, index in listed.items()}
     else:
         return None
-    return Vocabulary(text_of | {token["id"]: token["content"] for token in data.get("added_tokens", [])})
+    further = {int(index): str(token["content"]) for index, token in (settings.get("added_tokens_decoder") or {}).items()}
+    added = {int(token["id"]): str(token["content"]) for token in data.get("added_tokens") or ()}
+    added |= {index: text for index, text in further.items() if index not in text_of and index not in added}
+    text_of |= added
+    return Vocabulary(text_of, spelling_of(data), frozenset(added))
 
 
-def compare_vocabularies(left: Vocabulary, right: Vocabulary) -> VocabularyDifference | None:
-    """None when every id that both have means the same and neither has ids of its own."""
-    ids = sorted(left.text_of.keys() | right.text_of.keys())
-    different = [i for i in ids if left.text_of.get(i) != right.text_of.get(i)]
-    if not different:
-        return None
-    first = different[0]
-    return VocabularyDifference(first, left.text_of.get(first), right.text_of.get(first), len(different))
+def _begin_ids(processor: object) -> Iterator[int]:
+    """Ids that a post-processor puts before a single text."""
+    if not isinstance(processor, Mapping):
+        return
+    for inner in processor.get("processors") or ():
+        yield from _begin_ids(inner)
+    known = processor.get("special_tokens") or {}
+    for piece in processor.get("single") or ():
+        if "SpecialToken" not in piece:
+            return
+        yield from known[piece["SpecialToken"]["id"]]["ids"]
+
+
+def _no_fast_tokenizer(folder: Path) -> RefusedError:
+    slow = [name for name in SLOW_FILES if (folder / name).is_file()]
+    found = ", ".join(slow) or "no tokenizer files"
+    message = f"{folder} holds {found} but no {FILE}: a fast tokenizer is needed, to compare what ids mean and to serve."
+    fix = _save_fast(folder) if slow else f"copy {FILE} and {SETTINGS} of the model into the folder"
+    return _refusal(folder, message, found=found, fix=fix)
+
+
+def _save_fast(folder: Path) -> str:
+    return f"python -c \"from transformers import AutoTokenizer as T; T.from_pretrained('{folder}').save_pretrained('{folder}')\""
+
+
+def _refusal(file: Path, message: str, *, found: str, fix: str) -> RefusedError:
+    return RefusedError("CKPT-TOKENIZER", message, found=found, needed="a fast tokenizer (tokenizer.json)", fix=fix, file=str(file))
