@@ -3,18 +3,23 @@
 import os
 from collections.abc import Iterator
 
-from builder.errors import Finding
+from builder.errors import Finding, Severity
 from builder.planner.memory.model import MemoryPlan
+from builder.planner.memory.needs import head_room_tokens, longest_context_tokens
+from builder.planner.memory.pools import DEFAULT_FRACTION
 from builder.spec import PairSpec
-
-GIB = 2**30
 
 
 def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | None = None) -> Iterator[Finding]:
-    """Findings of a plan. `host_memory_bytes` is this machine's memory, measured when not given."""
+    """Findings of a plan. `host_memory_bytes` is this machine's memory, measured when not given, 0 when unknown."""
     host = physical_memory_bytes() if host_memory_bytes is None else host_memory_bytes
-    if not plan.device_bytes:
+    if plan.device_bytes:
+        yield from _check_device(spec, plan)
+        yield from _check_fractions(plan)
+        yield from _check_build_device(plan)
+    else:
         yield from _check_host(plan, host)
+    yield from _check_build_host(plan, host)
 
 
 def physical_memory_bytes() -> int:
@@ -25,17 +30,116 @@ def physical_memory_bytes() -> int:
         return 0
 
 
+def _check_device(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
+    """At most one of the three: each takes the one before for granted."""
+    if plan.budget_bytes <= 0:
+        yield _weights(plan)
+    elif plan.full_sequences == 0:
+        yield _pool(spec, plan)
+    elif plan.full_sequences < spec.limits.max_batch_size:
+        yield _batch(spec, plan)
+
+
+def _weights(plan: MemoryPlan) -> Finding:
+    weights = sum(engine.weights_bytes for engine in plan.engines)
+    own = sum(engine.own_bytes for engine in plan.engines)
+    parts = ", ".join(f"{engine.role} {_gib(engine.weights_bytes)}" for engine in plan.engines)
+    message = (
+        f"Weights take {_gib(weights)} of each {plan.chip} ({parts}), activations and runtime {_gib(own - weights)}, "
+        f"of the {_gib(plan.device_bytes)} that it has, {_gib(plan.reserve_bytes)} of them in reserve: no room is left for keys and values."
+    )
+    needed = f"< {_gib(plan.device_bytes - plan.reserve_bytes)}"
+    return Finding("MEM-WEIGHTS", "error", message, "hardware.chip", _gib(own), needed, _fix(plan))
+
+
+def _pool(spec: PairSpec, plan: MemoryPlan) -> Finding:
+    kv_bytes = sum(engine.kv_bytes_per_token for engine in plan.engines)
+    message = (
+        f"One sequence of full length ({_full(spec)}) takes {_gib(plan.sequence_tokens * kv_bytes)} of keys and values in {_pools(plan)}, "
+        f"and {_gib(plan.budget_bytes)} of each {plan.chip} are left beside weights, activations, runtime and reserve."
+    )
+    longest = longest_context_tokens(spec, plan.pool_tokens, 1)
+    fix = _fix(plan, *([f"limits.max_sequence_tokens: {longest}"] if longest > 1 else []))
+    found = str(spec.limits.max_sequence_tokens)
+    return Finding("MEM-POOL", "error", message, "limits.max_sequence_tokens", found, f"<= {longest}", fix)
+
+
+def _batch(spec: PairSpec, plan: MemoryPlan) -> Finding:
+    batch = spec.limits.max_batch_size
+    message = (
+        f"At full length ({_full(spec)}) {plan.full_sequences} of limits.max_batch_size {batch} sequences fit into {_pools(plan)} at once; "
+        "the others wait for room."
+    )
+    longest = longest_context_tokens(spec, plan.pool_tokens, batch)
+    own = [f"limits.max_batch_size: {plan.full_sequences}"] + ([f"limits.max_sequence_tokens: {longest}"] if longest > 1 else [])
+    return Finding("MEM-BATCH", "warning", message, "limits.max_batch_size", str(batch), f"<= {plan.full_sequences}", _fix(plan, *own))
+
+
+def _fix(plan: MemoryPlan, *limits: str) -> str:
+    ways = [*limits, *map(str, plan.alternatives)]
+    return "set " + ", or ".join(ways) if ways else "take a smaller model, or split it over more chips than were tried"
+
+
+def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
+    """Two engines on one device at the default fraction: what the first to load leaves for the second."""
+    steps = [(order[0], order[1]) for order in plan.load_orders if len(order) == 2]
+    own = {engine.role: engine.own_bytes for engine in plan.engines}
+    if len(steps) < 2 or plan.budget_bytes <= 0 or all(first.default_left_bytes > own[second.role] for first, second in steps):
+        return
+    orders = "; ".join(
+        f"{first.role} first takes {DEFAULT_FRACTION} of {_gib(first.free_bytes)} and leaves {_gib(first.default_left_bytes)} for the "
+        f"{second.role}'s {_gib(own[second.role])}"
+        for first, second in steps
+    )
+    message = (
+        f"With both KV fractions at TensorRT-LLM's default of {DEFAULT_FRACTION} the pair would not load on one {plan.chip}: {orders}. "
+        f"Both pools are capped at {plan.pool_tokens} tokens instead, so the order of loading does not matter."
+    )
+    fractions = ", ".join(f"{engine.role} {engine.free_fraction:.4f}" for engine in plan.engines)
+    yield Finding("MEM-FRACTIONS", "info", message, "kv_cache", f"{DEFAULT_FRACTION} each", f"caps, or fractions of {fractions}")
+
+
+def _check_build_device(plan: MemoryPlan) -> Iterator[Finding]:
+    if plan.build_chip_count <= plan.chip_count:
+        return
+    message = (
+        f"Quantizing the largest checkpoint takes the device memory of {plan.build_chip_count} chips ({plan.chip}); "
+        f"the pair is to run on {plan.chip_count}."
+    )
+    fix = f"build where there are {plan.build_chip_count} or more, or start from a checkpoint that is stored in these weights"
+    yield Finding(
+        "MEM-BUILD-DEVICE", "warning", message, "hardware.count", str(plan.chip_count), f">= {plan.build_chip_count} to build", fix
+    )
+
+
 def _check_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
     if not 0 < host_bytes < plan.total_bytes:
         return
     pools = sum(engine.pool_bytes for engine in plan.engines)
     message = (
-        f"The engines take {_gib(plan.total_bytes - pools)} and their two pools of {plan.pool_tokens} tokens {_gib(pools)}, "
+        f"The engines take {_gib(plan.total_bytes - pools)} and {_pools(plan)} of {plan.pool_tokens} tokens {_gib(pools)}, "
         f"together more than the {_gib(host_bytes)} of this machine."
     )
     fix = "lower limits.max_batch_size or limits.max_sequence_tokens, or serve on a machine with more memory"
     yield Finding("MEM-HOST", "warning", message, "limits", _gib(plan.total_bytes), f"<= {_gib(host_bytes)}", fix)
 
 
+def _check_build_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
+    if not 0 < host_bytes < plan.build.host_memory_bytes:
+        return
+    message = f"Building takes {_gib(plan.build.host_memory_bytes)} of host memory at its peak, and this machine has {_gib(host_bytes)}."
+    fix = "build on a machine with more memory"
+    severity: Severity = "info" if plan.device_bytes else "warning"  # a pair for a card is often planned on a laptop
+    yield Finding("MEM-BUILD-HOST", severity, message, "", _gib(plan.build.host_memory_bytes), f"<= {_gib(host_bytes)}", fix)
+
+
+def _full(spec: PairSpec) -> str:
+    return f"{spec.limits.max_sequence_tokens} tokens, and {head_room_tokens(spec)} slots for drafts and the next token"
+
+
+def _pools(plan: MemoryPlan) -> str:
+    return "both pools" if len(plan.engines) > 1 else "the pool"
+
+
 def _gib(count_bytes: int) -> str:
-    return f"{count_bytes / GIB:.1f} GiB"
+    return f"{count_bytes / 2**30:.1f} GiB"

@@ -77,6 +77,7 @@ class MemoryPlan:
     sequence_tokens: int
     capacity: tuple[Capacity, ...]
     build: BuildNeeds
+    build_chip_count: int
     shared_memory_bytes: int
     host_offload_bytes: int = 0
     load_orders: tuple[tuple[LoadStep, ...], ...] = ()
@@ -127,7 +128,7 @@ class MemoryPlan:
             "needed_tokens": self.needed_tokens,
             "sequence_tokens": self.sequence_tokens,
             "capacity": [asdict(row) for row in self.capacity],
-            "build": asdict(self.build),
+            "build": {**asdict(self.build), "chip_count": self.build_chip_count},
             "shared_memory_bytes": self.shared_memory_bytes,
             "host_offload_bytes": self.host_offload_bytes,
             "load_orders": [[asdict(step) for step in order] for order in self.load_orders],

@@ -1,65 +1,52 @@
-"""Sizing the pools: what the limits need in host memory, what the device has left beside the engines on a card."""
+"""The memory plan of a pair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 
-from builder.api import BuildNeeds, Chip, Engine, EngineRequest, ModelShape
+from builder.api import BuildNeeds, Chip, Engine
+from builder.hardware.chips import chips as known_chips
+from builder.planner.memory.alternatives import alternatives
 from builder.planner.memory.model import Capacity, EngineShare, MemoryPlan
 from builder.planner.memory.needs import context_lengths, needed_tokens, sequence_tokens
-from builder.planner.memory.pools import LoadStep, Occupant, balanced_tokens, load_orders, needed_fraction, reserve_bytes
+from builder.planner.memory.pools import LoadStep, Occupant, load_orders, needed_fraction
 from builder.planner.memory.shared_memory import shared_memory_bytes
+from builder.planner.memory.sizing import Models, pool_tokens, reserve_of, shares_of
 from builder.spec import PairSpec
 
-Models = Sequence[tuple[EngineRequest, ModelShape]]
-
-_FRACTION_DIGITS = 10_000
+_FRACTION_STEPS = 10_000
 
 
-def plan_memory(spec: PairSpec, chip: Chip, engine: Engine, models: Models) -> MemoryPlan:
+def plan_memory(spec: PairSpec, chip: Chip, engine: Engine, models: Models, *, chips: Mapping[str, Chip] | None = None) -> MemoryPlan:
     """Memory of the pair's engines, `models` with the target first, on the chips that the pair file names.
 
-    Every engine uses devices from 0 on, so device 0 carries all of them and decides. There n = budget / (sum of KV bytes per token), and
-    every pool holds n tokens, in whole blocks: a token of the target without its twin in the draft is of no use, and the reverse.
+    Both pools hold the same number of tokens: a token of the target without its twin in the draft is of no use, and the reverse. Where the
+    limits do not fit, what would make room is looked for, also on other `chips` (all known ones when not given).
     """
-    shares = tuple(_share(engine, request, shape) for request, shape in models)
-    free = chip.memory_bytes - sum(share.own_bytes for share in shares)
-    reserve = reserve_bytes(chip.memory_bytes, free) if chip.memory_bytes else 0
-    kv_bytes = [share.kv_bytes_per_token for share in shares]
-    needed, tokens = needed_tokens(spec), 0
-    if not chip.memory_bytes:
-        tokens = needed
-    elif free > reserve:
-        tokens = balanced_tokens(free - reserve, kv_bytes, spec.kv_cache.tokens_per_block)
+    shares = shares_of(engine, models)
+    tokens, needed = pool_tokens(spec, chip, shares), needed_tokens(spec)
     shares = tuple(replace(share, pool_tokens=tokens) for share in shares)
     orders = _orders(spec, chip.memory_bytes, shares)
-    return MemoryPlan(
+    plan = MemoryPlan(
         chip=chip.name,
         chip_count=spec.hardware.count,
         device_bytes=chip.memory_bytes,
-        reserve_bytes=reserve,
+        reserve_bytes=reserve_of(chip, shares),
         engines=tuple(replace(share, free_fraction=_fraction(orders, share.role)) for share in shares),
         needed_tokens=needed,
         sequence_tokens=sequence_tokens(spec, spec.limits.max_sequence_tokens),
         capacity=tuple(Capacity(length, tokens // sequence_tokens(spec, length)) for length in context_lengths(spec)),
         build=_build_needs(engine, models),
+        build_chip_count=_build_chip_count(chip, engine, models),
         shared_memory_bytes=shared_memory_bytes(spec, engine),
         host_offload_bytes=spec.kv_cache.host_offload_bytes,
         load_orders=orders,
     )
-
-
-def _share(engine: Engine, request: EngineRequest, shape: ModelShape) -> EngineShare:
-    memory = engine.memory(request, shape)
-    return EngineShare(
-        role=request.role,
-        devices=tuple(range(request.tensor_parallel * request.pipeline_parallel)),
-        kv_cache=memory.kv_cache or request.kv_cache,
-        weights_bytes=memory.weights_bytes,
-        activation_bytes=memory.activation_bytes,
-        other_bytes=memory.other_bytes,
-        kv_bytes_per_token=memory.kv_bytes_per_token,
-    )
+    if tokens >= needed:
+        return plan
+    sequences = spec.limits.max_batch_size if plan.full_sequences else 1
+    others = known_chips() if chips is None else chips
+    return replace(plan, alternatives=alternatives(spec, chip, engine, models, chips=others, sequences=sequences))
 
 
 def _orders(spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare]) -> tuple[tuple[LoadStep, ...], ...]:
@@ -69,12 +56,12 @@ def _orders(spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare]) ->
     if spec.serve.topology == "orchestrated":
         return load_orders(device_bytes, [Occupant(s.role, s.own_bytes, s.pool_bytes) for s in shares])
     together = Occupant("pair", sum(s.own_bytes for s in shares), sum(s.pool_bytes for s in shares))
-    (step,) = load_orders(device_bytes, [together])[0]
+    ((step,),) = load_orders(device_bytes, [together])
     return (tuple(replace(step, role=share.role) for share in shares),)
 
 
 def _fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
-    return ceil(needed_fraction(orders, role) * _FRACTION_DIGITS) / _FRACTION_DIGITS if orders else 0.0
+    return ceil(needed_fraction(orders, role) * _FRACTION_STEPS) / _FRACTION_STEPS if orders else 0.0
 
 
 def _build_needs(engine: Engine, models: Models) -> BuildNeeds:
@@ -85,3 +72,12 @@ def _build_needs(engine: Engine, models: Models) -> BuildNeeds:
         disk_bytes=sum(n.disk_bytes for n in needs),
         device_memory_bytes=max(n.device_memory_bytes for n in needs),
     )
+
+
+def _build_chip_count(chip: Chip, engine: Engine, models: Models) -> int:
+    """Chips of this kind whose memory together is what the largest build takes; 0 where building needs no device."""
+    if not chip.memory_bytes:
+        return 0
+    ranks = [request.tensor_parallel * request.pipeline_parallel for request, _ in models]
+    totals = [engine.build_needs(r, shape).device_memory_bytes * count for (r, shape), count in zip(models, ranks, strict=True)]
+    return -(-max(totals) // chip.memory_bytes)

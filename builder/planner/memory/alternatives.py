@@ -1,0 +1,132 @@
+"""What would make room: other precisions, more parallelism, other chips, each tried by formula and by the lane's own rules."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+from builder.api import Chip, Deployment, Engine, EngineRequest, ModelFacts, ModelShape
+from builder.planner.memory.model import Alternative
+from builder.planner.memory.needs import sequence_tokens
+from builder.planner.memory.sizing import Models, pool_tokens, shares_of
+from builder.spec import PairSpec
+
+KV_WORDS = ("fp8", "int8", "nvfp4")
+WEIGHT_WORDS = ("fp8", "int8", "int8_sq", "nvfp4", "int4_awq", "int4")
+TENSOR_PARALLEL = (2, 4, 8, 16)
+
+Change = Mapping[str, Any]
+"""Dotted fields of the pair file and the values that they would have."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A pair on its chips."""
+
+    spec: PairSpec
+    chip: Chip
+    chip_count: int
+    models: Models
+
+    def changed(self, change: Change, chips: Mapping[str, Chip]) -> "Setting":
+        """The setting with the fields of `change`."""
+        chip = chips[change["hardware.chip"]] if "hardware.chip" in change else self.chip
+        models = [(replace(request, chip=chip.name, **_of_role(change, request.role)), shape) for request, shape in self.models]
+        return Setting(self.spec, chip, change.get("hardware.count", self.chip_count), models)
+
+    def sequences(self, engine: Engine) -> int:
+        """Sequences of full length that its pools hold."""
+        tokens = pool_tokens(self.spec, self.chip, shares_of(engine, self.models))
+        return tokens // sequence_tokens(self.spec, self.spec.limits.max_sequence_tokens)
+
+    def refusals(self, engine: Engine) -> set[tuple[str, str]]:
+        """Codes and fields of the lane's errors."""
+        findings = [finding for request, _ in self.models for finding in engine.check(request)]
+        findings += engine.check_deployment(_deployment(self))
+        return {(finding.code, finding.field) for finding in findings if finding.severity == "error"}
+
+
+def alternatives(
+    spec: PairSpec, chip: Chip, engine: Engine, models: Models, *, chips: Mapping[str, Chip], sequences: int
+) -> tuple[Alternative, ...]:
+    """The least change of each kind with which the pools hold `sequences` of full length; pairs of changes where no single one does."""
+    start = Setting(spec, chip, spec.hardware.count, models)
+    kinds = [list(kind) for kind in (_kv_caches(start), _weights(start), _tensor_parallel(start), _chips(start, chips))]
+    refused = start.refusals(engine)
+
+    def first(changes: Sequence[Change]) -> Alternative | None:
+        for change in changes:
+            changed = start.changed(change, chips)
+            found = changed.sequences(engine)
+            if found >= sequences and not _new(changed.refusals(engine), refused, change):
+                return Alternative({field: str(value) for field, value in change.items()}, found)
+        return None
+
+    found = [first(kind) for kind in kinds]
+    if not any(found):
+        found = [first([{**a, **b} for a, b in product(one, other)]) for one, other in combinations(kinds, 2)]
+    return tuple(alternative for alternative in found if alternative)
+
+
+def _new(refusals: set[tuple[str, str]], before: set[tuple[str, str]], change: Change) -> bool:
+    """Whether the lane refuses more than before, or still refuses a field that was changed."""
+    return any(refusal not in before or refusal[1] in change for refusal in refusals)
+
+
+def _kv_caches(start: Setting) -> Iterator[Change]:
+    for word, roles in product(KV_WORDS, _role_groups(start)):
+        yield {f"{role}.kv_cache": word for role in roles}
+
+
+def _weights(start: Setting) -> Iterator[Change]:
+    for roles, word in product(_role_groups(start), WEIGHT_WORDS):
+        yield {f"{role}.weights": word for role in roles}
+
+
+def _tensor_parallel(start: Setting) -> Iterator[Change]:
+    request, shape = start.models[0]
+    roles = [other.role for other, _ in start.models] if start.spec.serve.topology == "single" else ["target"]
+    for size in TENSOR_PARALLEL:
+        if size > request.tensor_parallel and shape.heads % size == 0:
+            chip_count = size * request.pipeline_parallel
+            count = {"hardware.count": chip_count} if chip_count > start.chip_count else {}
+            yield {f"{role}.tensor_parallel": size for role in roles} | count
+
+
+def _chips(start: Setting, chips: Mapping[str, Chip]) -> Iterator[Change]:
+    for chip in sorted(chips.values(), key=lambda c: (c.memory_bytes, c.name)):
+        if chip.memory_bytes > start.chip.memory_bytes:
+            yield {"hardware.chip": chip.name}
+
+
+def _role_groups(start: Setting) -> list[tuple[str, ...]]:
+    """The target alone first, then both."""
+    roles = tuple(request.role for request, _ in start.models)
+    return [roles[:1], roles] if len(roles) > 1 else [roles]
+
+
+def _of_role(change: Change, role: str) -> dict[str, Any]:
+    return {field.removeprefix(f"{role}."): value for field, value in change.items() if field.startswith(f"{role}.")}
+
+
+def _deployment(setting: Setting) -> Deployment:
+    target, draft = setting.models[0], setting.models[1] if len(setting.models) > 1 else None
+    spec = setting.spec
+    return Deployment(
+        chip=setting.chip,
+        chip_count=setting.chip_count,
+        target=target[0],
+        target_facts=_facts(target[0], target[1]),
+        draft=draft[0] if draft else None,
+        draft_facts=_facts(draft[0], draft[1]) if draft else None,
+        method=spec.draft.method,
+        acceptance=spec.speculation.acceptance,
+        max_draft_tokens=spec.speculation.max_draft_tokens,
+        reuse=spec.kv_cache.reuse,
+        host_offload_bytes=spec.kv_cache.host_offload_bytes,
+        topology=spec.serve.topology,
+    )
+
+
+def _facts(request: EngineRequest, shape: ModelShape) -> ModelFacts:
+    return ModelFacts(request.checkpoint, {}, shape)
