@@ -5,6 +5,7 @@ import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,31 @@ def write_safetensors(file: Path, shapes: dict[str, tuple[int, ...]], dtype: str
         stream.truncate(8 + len(text) + offset)
 
 
+def llama_shapes(config: dict[str, Any], prefix: str = "model.") -> dict[str, tuple[int, ...]]:
+    """Every tensor of a llama model with the sizes of its configuration."""
+    hidden, inner, heads = config["hidden_size"], config["intermediate_size"], config["num_attention_heads"]
+    head_dim = config.get("head_dim") or hidden // heads
+    queries, keys = heads * head_dim, (config.get("num_key_value_heads") or heads) * head_dim
+    layer = {
+        "self_attn.q_proj": (queries, hidden),
+        "self_attn.k_proj": (keys, hidden),
+        "self_attn.v_proj": (keys, hidden),
+        "self_attn.o_proj": (hidden, queries),
+        "mlp.gate_proj": (inner, hidden),
+        "mlp.up_proj": (inner, hidden),
+        "mlp.down_proj": (hidden, inner),
+        "input_layernorm": (hidden,),
+        "post_attention_layernorm": (hidden,),
+    }
+    shapes: dict[str, tuple[int, ...]] = {f"{prefix}embed_tokens.weight": (config["vocab_size"], hidden)}
+    for number in range(config["num_hidden_layers"]):
+        shapes |= {f"{prefix}layers.{number}.{name}.weight": shape for name, shape in layer.items()}
+    shapes[f"{prefix}norm.weight"] = (hidden,)
+    if not config.get("tie_word_embeddings"):
+        shapes["lm_head.weight"] = (config["vocab_size"], hidden)
+    return shapes
+
+
 @pytest.fixture
 def write_checkpoint(tmp_path: Path) -> WriteCheckpoint:
     """Writes a small llama checkpoint folder of zeros; keyword arguments change its config."""
@@ -36,7 +62,7 @@ def write_checkpoint(tmp_path: Path) -> WriteCheckpoint:
     def write(name: str, *, layers: int = 4, vocabulary: dict[str, int] | None = None, **config: object) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        values = {
+        values: dict[str, Any] = {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
             "vocab_size": 64,
@@ -52,8 +78,7 @@ def write_checkpoint(tmp_path: Path) -> WriteCheckpoint:
         (folder / "config.json").write_text(json.dumps(values))
         words = vocabulary if vocabulary is not None else {f"t{i}": i for i in range(64)}
         (folder / "tokenizer.json").write_text(json.dumps({"model": {"vocab": words}, "added_tokens": []}))
-        shapes = {"model.embed_tokens.weight": (64, 32)} | {f"model.layers.{i}.mlp.up_proj.weight": (64, 32) for i in range(layers)}
-        write_safetensors(folder / "model.safetensors", shapes)
+        write_safetensors(folder / "model.safetensors", llama_shapes(values))
         return folder
 
     return write

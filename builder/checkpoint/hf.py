@@ -1,106 +1,83 @@
-"""A Hugging Face checkpoint folder, from its small files alone."""
+"""A Hugging Face checkpoint folder, from its small files and tensor headers."""
 
-import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builder.api.model import ModelShape
-from builder.checkpoint.geometry import Geometry, SizeError, read_geometry
+from builder.checkpoint.generation import read_end_ids
+from builder.checkpoint.geometry import Geometry, SizeError, read_geometry, text_config
+from builder.checkpoint.head import check_head
+from builder.checkpoint.layout import check_dtypes, check_layout
 from builder.checkpoint.model import Checkpoint
-from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
-from builder.errors import RefusedError
+from builder.checkpoint.names import OTHER_PARTS, PACKED_32, embedding_of
+from builder.checkpoint.quantization import bits_of, check_agreement, read_format
+from builder.checkpoint.rope import check_rope, most_positions, read_rope
+from builder.checkpoint.scales import read_cache_scales
+from builder.checkpoint.shape import shape_of
+from builder.checkpoint.shards import Stored, read_stored
+from builder.errors import Finding, RefusedError
 
-FETCH_DEMO = "make demo makes the demo checkpoints; otherwise correct the path"
 
-
-def read_checkpoint(path: Path, field: str) -> Checkpoint:
-    """Read a checkpoint folder; `field` is the pair file's field that names it. Raises RefusedError with a CKPT- code."""
-    if not path.is_dir():
-        raise RefusedError(
-            "CKPT-MISSING",
-            f"{field}: there is no folder {path}",
-            field=field,
-            found=str(path),
-            needed="a checkpoint folder",
-            fix=FETCH_DEMO,
-        )
-    config = _read_config(path, field)
-    tensors = _read_tensors(path, field)
-    if not (path / "tokenizer.json").is_file():
-        fix = "copy it from the model, or save the tokenizer with transformers, which writes it"
-        raise _missing("CKPT-TOKENIZER", path, field, "tokenizer.json", fix)
-    geometry = _read_geometry(config, path, field)
-    shape = ModelShape(
-        sum(t.elements for t in tensors),
-        geometry.layers,
-        geometry.kv_heads,
-        geometry.head_dim,
-        vocab_size=geometry.vocab_size,
-        max_positions=geometry.max_positions,
+def read_huggingface(path: Path, config: Mapping[str, Any], field: str) -> Checkpoint:
+    """Raises RefusedError when sizes or every header are missing; whatever else is wrong becomes a finding."""
+    geometry = sizes_of(config, path, field)
+    weights = read_stored(path, field)
+    stored = read_format(path, config)
+    scales = read_cache_scales(stored, weights.tensors, geometry.layers, field) if weights.whole else None
+    rope = read_rope(config)
+    embedding = embedding_of(weights.tensors)
+    bits = bits_of(stored)
+    if bits == 16 and any(t.name.rsplit(".", 1)[-1] in PACKED_32 for t in weights.tensors):
+        bits = 4
+    tensors = weights.tensors if weights.whole else ()
+    return Checkpoint(
+        path=path,
+        config=config,
+        model_type=str(config.get("model_type", "")),
+        shape=shape_of(geometry, tensors, bits=bits, max_positions=most_positions(rope, geometry.max_positions)),
+        stored=replace(stored, kv_scales=scales.state if scales else ""),
+        rope=rope,
+        tensors=weights.tensors,
+        embedding_rows=embedding.shape[0] if embedding and len(embedding.shape) == 2 else 0,
+        end_ids=read_end_ids(path, config),
+        findings=(
+            *weights.findings,
+            *_tokenizer(path, field),
+            *check_rope(rope, field),
+            *(_check_tensors(config, geometry, weights, stored.weights, bits, field)),
+            *check_agreement(path, config, field),
+            *(scales.findings if scales else ()),
+        ),
     )
-    return Checkpoint(path, config, str(config.get("model_type", "")), shape, tensors=tensors)
 
 
-def _read_geometry(config: dict[str, Any], path: Path, field: str) -> Geometry:
+def sizes_of(config: Mapping[str, Any], path: Path, field: str) -> Geometry:
+    """The configuration's sizes. Raises RefusedError CKPT-CONFIG, naming every spelling of a missing one."""
     try:
         return read_geometry(config)
     except SizeError as error:
-        message = f"{field}: {path / 'config.json'} (model_type {config.get('model_type')}) has {error}"
+        message = f"{path / 'config.json'} (model_type {config.get('model_type')}) has {error}"
         needed = f"{' or '.join(error.names)} > 0"
         raise RefusedError("CKPT-CONFIG", message, field=field, found=error.found, needed=needed) from None
 
 
-def _read_config(path: Path, field: str) -> dict[str, Any]:
-    file = path / "config.json"
-    if not file.is_file():
-        raise _missing("CKPT-CONFIG", path, field, "config.json", "name the folder that holds the model's config.json")
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise RefusedError(
-            "CKPT-CONFIG", f"{field}: {file} is not JSON: {error}", field=field, found=str(error), needed="JSON", file=str(file)
-        ) from None
-    if not isinstance(config, dict):
-        raise RefusedError("CKPT-CONFIG", f"{field}: {file} holds no object", field=field, found=type(config).__name__, needed="an object")
-    return config
+def _check_tensors(
+    config: Mapping[str, Any], geometry: Geometry, weights: Stored, quantization: str, bits: int, field: str
+) -> tuple[Finding, ...]:
+    """Only of a complete checkpoint: what is missing from an incomplete one has been said."""
+    if not weights.whole:
+        return ()
+    text = [t for t in weights.tensors if not OTHER_PARTS.search(t.name)]
+    kind = str(text_config(config).get("model_type") or config.get("model_type") or "")
+    dtypes = () if quantization else tuple(check_dtypes(text, bits, field))
+    return (*check_layout(kind, geometry, text, field), *check_head(geometry, text, field), *dtypes)
 
 
-def _read_tensors(path: Path, field: str) -> tuple[Tensor, ...]:
-    files = _weight_files(path, field)
-    tensors: list[Tensor] = []
-    for file in files:
-        try:
-            tensors += read_header(file)
-        except HeaderError as error:
-            fix = "fetch the file again"
-            raise RefusedError(
-                "CKPT-WEIGHTS", f"{field}: {file}: {error}", field=field, found=str(error), needed="a whole file", fix=fix
-            ) from None
-    return tuple(tensors)
-
-
-def _weight_files(path: Path, field: str) -> list[Path]:
-    index = path / "model.safetensors.index.json"
-    if index.is_file():
-        names = _shards(index, field)
-        for name in names:
-            if not (path / name).is_file():
-                raise _missing("CKPT-WEIGHTS", path, field, name, "fetch the missing shard")
-        return [path / name for name in names]
-    files = sorted(path.glob("*.safetensors"))
-    if not files:
-        raise _missing("CKPT-WEIGHTS", path, field, "*.safetensors", "save the model with safe_serialization")
-    return files
-
-
-def _shards(index: Path, field: str) -> list[str]:
-    try:
-        return sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"{field}: {index} is no index of shards: {error}"
-        raise RefusedError("CKPT-WEIGHTS", message, field=field, found=str(error), needed="weight_map", file=str(index)) from None
-
-
-def _missing(code: str, path: Path, field: str, needed: str, fix: str) -> RefusedError:
-    present = ", ".join(sorted(p.name for p in path.iterdir())[:8]) or "nothing"
-    return RefusedError(code, f"{field}: {path} holds no {needed}", field=field, found=present, needed=needed, fix=fix, file=str(path))
+def _tokenizer(path: Path, field: str) -> tuple[Finding, ...]:
+    if (path / "tokenizer.json").is_file():
+        return ()
+    present = ", ".join(sorted(p.name for p in path.iterdir())[:8])
+    message = f"{path.name} holds no tokenizer.json: text cannot be turned into token ids."
+    fix = "copy it from the model, or save the tokenizer with transformers, which writes it"
+    return (Finding("CKPT-TOKENIZER", "error", message, field, present, "tokenizer.json", fix),)
