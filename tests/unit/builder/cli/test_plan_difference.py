@@ -1,0 +1,85 @@
+"""What people and machines see of a difference."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.cli.plan_difference import MOST_ROWS, in_words, relative, show_difference
+from builder.planner.difference import Change
+
+KEYS = ("a" * 64, "b" * 64)
+
+
+def plan(index: int, **sections: Any) -> dict[str, Any]:
+    stage = {"name": "build-target", "key": KEYS[index], "inputs": {"request": {"kv_cache": ("int8", "fp8")[index]}, "digest": KEYS[index]}}
+    return {"schema": 1, "ok": True, "stages": [stage], "findings": [], **sections}
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "200")
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(plan(0, pair={"target": {"kv_cache": "int8"}}, memory={"pool_bytes": 2_000_000})))
+    return file
+
+
+def test_for_people(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = plan(1, pair={"target": {"kv_cache": "fp8"}}, memory={"pool_bytes": 1_000_000}, speed={"speedup": 2.0})
+    new["findings"] = [{"code": "PAIR-X", "message": "Odd."}]
+    show_difference(old, new, as_json=False)
+    out = capsys.readouterr().out
+    assert "target.kv_cache" in out
+    assert "2.0 MB" in out
+    assert "-50.0%" in out
+    assert "changed: request.kv_cache, digest" in out
+    assert "request.kv_cache: int8 -> fp8" in out
+    assert "digest: aaaaaaaaaaaa… -> bbbbbbbbbbbb…" in out
+    assert "new finding: PAIR-X: Odd." in out
+    assert "not compared, because the old side does not state them: speed" in out
+
+
+def test_nothing_changes(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show_difference(old, json.loads(old.read_text()), as_json=False)
+    out = capsys.readouterr().out
+    assert out.startswith(f"nothing changes against {old}: every stage is reused\n")
+    assert "does not run" in out
+
+
+def test_long_tables_are_cut(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = json.loads(old.read_text())
+    new["pair"] |= {f"setting{i}": i for i in range(MOST_ROWS + 5)}
+    show_difference(old, new, as_json=False)
+    out = capsys.readouterr().out
+    assert f"setting{MOST_ROWS - 1}" in out
+    assert f"setting{MOST_ROWS} " not in out
+    assert "and 5 more, shown by --json" in out
+
+
+def test_for_machines(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show_difference(old, plan(1, pair={}), as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert (data["schema"], data["old"], data["same"]) == (1, str(old), False)
+    assert data["settings"] == [{"field": "target.kv_cache", "old": "int8", "new": None}]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("a", None, "none"),
+        ("pool_bytes", 1_234_567_890, "1,234.6 MB"),
+        ("rate", 0.123456, "0.1235"),
+        ("tokens", 16640, "16640"),
+        ("reuse", True, "True"),
+        ("key", "c" * 64, "cccccccccccc…"),
+        ("text", "word " * 12 + "word", "word " * 12 + "word"),
+    ],
+)
+def test_in_words(field: str, value: object, words: str) -> None:
+    assert in_words(field, value) == words
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [(4, 5, "+25.0%"), (0, 5, ""), (None, 5, ""), (True, False, ""), ("a", "b", "")])
+def test_relative(old: object, new: object, words: str) -> None:
+    assert relative(Change("a", old, new)) == words
