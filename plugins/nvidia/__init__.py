@@ -1,1 +1,1 @@
-"""What both NVIDIA lanes share: releases, precisions, memory."""
+"""What both lanes of TensorRT-LLM share: releases and capabilities as data, rules, memory."""
