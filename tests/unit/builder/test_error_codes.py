@@ -62,12 +62,13 @@ def used() -> dict[str, str]:
 
 
 def test_every_code_of_the_sources_is_in_the_catalogue() -> None:
-    missing = {code: file for code, file in used().items() if code not in error_codes()}
-    assert not missing, "add a meaning and a way out to builder/error_codes.yaml"
+    missing = sorted(f"{code} in {file}" for code, file in used().items() if code not in error_codes())
+    assert not missing, f"add a meaning and a way out to builder/error_codes.yaml: {', '.join(missing)}"
 
 
 def test_every_entry_of_the_catalogue_is_used() -> None:
-    assert not set(error_codes()) - used().keys(), "no source has these codes any more: remove them from builder/error_codes.yaml"
+    unused = sorted(error_codes().keys() - used().keys())
+    assert not unused, f"no source has these codes, remove them from builder/error_codes.yaml: {', '.join(unused)}"
 
 
 def test_codes_are_written_whole() -> None:
