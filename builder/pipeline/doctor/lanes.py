@@ -68,8 +68,8 @@ def _checks(name: str, load: Callable[[str], Engine], room: Room) -> Iterator[Ch
     try:
         engine = load(name)
         yield packages_check(engine, name)
-        chip, check = chip_check(engine, room.gpus)
-        yield check
+        chip, found = chip_checks(engine, room.gpus)
+        yield from found
         if chip is not None:
             yield room_check(engine, chip, room)
         yield backend_check(engine, room.installation)
@@ -93,16 +93,22 @@ def _distribution(name: str) -> str:
     return found.dist.name if found is not None and found.dist is not None else OWN
 
 
-def chip_check(engine: Engine, gpus: Sequence[Gpu]) -> tuple[Chip | None, Check]:
-    """The chip here that the lane runs on, a GPU before the processor; where there is none, the refusal is the lane's own."""
-    refusals = []
+def chip_checks(engine: Engine, gpus: Sequence[Gpu]) -> tuple[Chip | None, list[Check]]:
+    """The chip here that the lane runs on, a GPU before the processor; where there is none, the refusal is the lane's own.
+
+    What a lane finds of `engine.kind` in a pair of defaults is about itself: that this release plans it and does not build it.
+    """
+    refusals: list[str] = []
+    own: list[Check] = []
     for chip, count in _chips_here(gpus):
-        errors = [f for f in engine.check_deployment(_deployment(chip, count)) if f.severity == "error" and f.field.startswith("hardware")]
+        findings = engine.check_deployment(_deployment(chip, count))
+        own = [Check("lane", "build", False, f.message, f.fix) for f in findings if f.field == "engine.kind"]
+        errors = [f for f in findings if f.severity == "error" and f.field.startswith("hardware")]
         if not errors:
-            return chip, Check("chip", "build", True, chip.name)
+            return chip, [*own, Check("chip", "build", True, chip.name)]
         refusals += [f"{chip.name}: {finding.message}" for finding in errors]
     fix = "plan it here, and build it on a machine with a chip that this lane runs on"
-    return None, Check("chip", "build", False, refusals[0], fix)
+    return None, [*own, Check("chip", "build", False, refusals[0], fix)]
 
 
 def _chips_here(gpus: Sequence[Gpu]) -> Iterator[tuple[Chip, int]]:

@@ -27,6 +27,7 @@ class Plugin:
     missing: tuple[str, ...] = ()
     needs: BuildNeeds = SMALL
     backends: dict[str, Path] = field(default_factory=lambda: {"tensorrtllm": Path("backend")})
+    plan_only: str = ""
     asked: list[tuple[str, int]] = field(default_factory=list)
 
     def missing_packages(self) -> tuple[str, ...]:
@@ -34,10 +35,12 @@ class Plugin:
 
     def check_deployment(self, deployment: Deployment) -> list[Finding]:
         self.asked.append((deployment.chip.name, deployment.chip_count))
-        other = Finding("RULE-X", "error", "Not about the chip.", "engine.release")
+        others = [Finding("RULE-X", "error", "Not about the chip.", "engine.release")]
+        if self.plan_only:
+            others.append(Finding("LANE-X", "info", self.plan_only, "engine.kind"))
         if deployment.chip.family in self.families:
-            return [other]
-        return [other, Finding("RULE-CHIP", "error", f"It runs on {' and '.join(self.families)} alone.", "hardware.chip")]
+            return others
+        return [*others, Finding("RULE-CHIP", "error", f"It runs on {' and '.join(self.families)} alone.", "hardware.chip")]
 
     def build_needs(self, *_: Any) -> BuildNeeds:
         return self.needs
@@ -81,6 +84,13 @@ def test_a_gpu_before_the_processor() -> None:
 
 def test_a_gpu_that_the_lane_refuses_is_named() -> None:
     assert missing(judge(Plugin(families=("hopper",)), L4))["chip"] == "l4: It runs on hopper alone."
+
+
+@pytest.mark.parametrize("families", [("cpu",), ("ada",)])
+def test_a_lane_that_this_release_only_plans(families: tuple[str, ...]) -> None:
+    lane = judge(Plugin(families=families, plan_only="This release plans the lane and does not build it."))
+    assert not lane.builds
+    assert missing(lane)["lane"] == "This release plans the lane and does not build it."
 
 
 def test_equal_gpus_are_counted() -> None:
