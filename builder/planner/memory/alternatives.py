@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
-from builder.api import Chip, Deployment, Engine, EngineRequest, ModelFacts, ModelShape
+from builder.api import Chip, Engine, ModelFacts
 from builder.planner.memory.model import Alternative
 from builder.planner.memory.needs import sequence_tokens
 from builder.planner.memory.sizing import Models, pool_tokens, shares_of
+from builder.planner.requests import deployment
 from builder.spec import PairSpec
 
 KV_WORDS = ("fp8", "int8", "nvfp4")
@@ -42,7 +43,8 @@ class Setting:
     def refusals(self, engine: Engine) -> set[tuple[str, str]]:
         """Codes and fields of the lane's errors."""
         findings = [finding for request, _ in self.models for finding in engine.check(request)]
-        findings += engine.check_deployment(_deployment(self))
+        models = tuple((request, ModelFacts(request.checkpoint, {}, shape)) for request, shape in self.models)
+        findings += engine.check_deployment(replace(deployment(self.spec, self.chip, models), chip_count=self.chip_count))
         return {(finding.code, finding.field) for finding in findings if finding.severity == "error"}
 
 
@@ -107,26 +109,3 @@ def _role_groups(start: Setting) -> list[tuple[str, ...]]:
 
 def _of_role(change: Change, role: str) -> dict[str, Any]:
     return {field.removeprefix(f"{role}."): value for field, value in change.items() if field.startswith(f"{role}.")}
-
-
-def _deployment(setting: Setting) -> Deployment:
-    target, draft = setting.models[0], setting.models[1] if len(setting.models) > 1 else None
-    spec = setting.spec
-    return Deployment(
-        chip=setting.chip,
-        chip_count=setting.chip_count,
-        target=target[0],
-        target_facts=_facts(target[0], target[1]),
-        draft=draft[0] if draft else None,
-        draft_facts=_facts(draft[0], draft[1]) if draft else None,
-        method=spec.draft.method,
-        acceptance=spec.speculation.acceptance,
-        max_draft_tokens=spec.speculation.max_draft_tokens,
-        reuse=spec.kv_cache.reuse,
-        host_offload_bytes=spec.kv_cache.host_offload_bytes,
-        topology=spec.serve.topology,
-    )
-
-
-def _facts(request: EngineRequest, shape: ModelShape) -> ModelFacts:
-    return ModelFacts(request.checkpoint, {}, shape)
