@@ -1,0 +1,109 @@
+"""A sweep and the cost of tokens, as tables for people."""
+
+from typing import Any
+
+import click
+
+from builder.cli.console import show_table
+from builder.planner.cost import CostPlan, CostPoint, HardwareAdvice, Payback, money
+from builder.planner.cost.words import count
+from builder.planner.sweep import Sweep, SweepRow
+
+PRECISIONS = frozenset({"target.kv_cache", "draft.kv_cache", "target.weights", "draft.weights"})
+
+
+def show_sweep(sweep: Sweep) -> None:
+    """Every row, refused ones with their code, and the sentence that says which to take."""
+    from rich.table import Table
+
+    swept = [field for field, values in sweep.axes.items() if len(values) > 1] or list(sweep.axes)
+    names = [field.rpartition(".")[2].replace("_", " ") for field in swept]
+    figures = ("KV tokens", "requests", "tok/s per user", "tok/s in all", "speed-up")
+    price = [f"{sweep.price.currency} per 1M"] if sweep.price else []
+    title = f"{sweep.name}: requests of {sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out (predictions)"
+    table = Table("row", *names, *figures, *price, title=title, title_justify="left")
+    for row in sweep.rows:
+        table.add_row(*_cells(sweep, row, swept), style=_style(sweep, row))
+    show_table(table)
+    click.echo(f"{sweep.sentence}\n")
+    for note in _notes(sweep):
+        click.echo(note)
+
+
+def show_cost(cost: CostPlan, advice: HardwareAdvice | None = None) -> None:
+    """Tokens per chip hour and, where a price is given, money per million tokens; payback; the smallest hardware for the goal."""
+    from rich.table import Table
+
+    per_million = [f"{cost.currency} per 1M, target alone", "with the draft"] if cost.price else []
+    head = ("load", "tokens per chip hour, target alone", "with the draft", *per_million)
+    table = Table(*head, title=f"cost (prediction){_price(cost)}", title_justify="left")
+    for point in cost.points:
+        table.add_row(*_point_cells(point, with_price=cost.price is not None))
+    show_table(table)
+    for payback in cost.paybacks:
+        click.echo(_payback(payback, cost.currency))
+    if advice is not None:
+        click.echo(advice.sentence)
+
+
+def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
+    mark = "*" if row.number == sweep.recommended else "+" if row.number in sweep.front else ""
+    cells = [f"{row.number}{mark}", *(str(row.settings[field]) for field in swept)]
+    figures = row.figures
+    if figures is None:
+        return [*cells, f"refused: {', '.join(row.codes)}"]
+    speeds = [f"{figures.tokens_per_s_per_user:.1f}", f"{figures.tokens_per_s:,.0f}", f"{figures.speedup:.2f}x"]
+    cost = [] if sweep.price is None else ["-" if figures.per_million is None else f"{figures.per_million:.3g}"]
+    return [*cells, f"{figures.capacity_tokens:,}", f"{figures.sequences:,}", *speeds, *cost]
+
+
+def _style(sweep: Sweep, row: SweepRow) -> str:
+    if not row.ok:
+        return "dim"
+    return "bold" if row.number == sweep.recommended else ""
+
+
+def _notes(sweep: Sweep) -> list[str]:
+    notes = ["* take this; + no other row beats it in capacity, speed per user and tokens per chip"]
+    providers = dict.fromkeys(f"{figures.provider} (error band {figures.error_band:.0%})" for _, figures in sweep.figures)
+    if providers:
+        notes.append(f"step times from {', '.join(providers)}")
+    if any(figures.per_million is None for _, figures in sweep.figures) and sweep.price:
+        notes.append("the price is that of the pair file's own chip; other chips have none")
+    if any(len(sweep.axes.get(field, ())) > 1 for field in PRECISIONS):
+        notes.append("fewer bits hold and serve more, but may change answers: the accuracy gate of `tandem validate` judges that")
+    reasons = dict.fromkeys((row.codes[0], row.reason) for row in sweep.rows if not row.ok)
+    return notes + [f"{code}: {reason}" for code, reason in _first_of_each(list(reasons))]
+
+
+def _first_of_each(reasons: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    first: dict[str, str] = {}
+    for code, reason in reasons:
+        first.setdefault(code, reason)
+    return list(first.items())
+
+
+def _price(cost: CostPlan) -> str:
+    if cost.price is None:
+        return "; add planning.price to see money"
+    source = f", {cost.price.source}" if cost.price.source else ""
+    return f" at {money(cost.price.per_chip_hour, cost.currency)} per chip hour of {cost.price.date}{source}"
+
+
+def _point_cells(point: CostPoint, *, with_price: bool) -> list[str]:
+    load = point.load if point.batch == 1 else f"{point.load} (batch {point.batch})"
+    tokens = [_or_dash(point.plain_tokens_per_chip_hour, count), _or_dash(point.speculative_tokens_per_chip_hour, count)]
+    cost = [_or_dash(point.plain_per_million, "{:.3g}".format), _or_dash(point.speculative_per_million, "{:.3g}".format)]
+    return [load, *tokens, *(cost if with_price else [])]
+
+
+def _or_dash(value: float | None, words: Any) -> str:
+    return "-" if value is None else str(words(value))
+
+
+def _payback(payback: Payback, currency: str) -> str:
+    cost = f"the engineering cost of {money(payback.engineering_cost, currency)}"
+    if payback.hours is None or payback.tokens is None:
+        return f"at {payback.load} the draft never pays back {cost}"
+    per_hour, tokens = money(payback.saving_per_hour, currency), count(payback.tokens)
+    return f"at {payback.load} the draft saves {per_hour} an hour and pays back {cost} in {payback.hours:,.0f} hours or {tokens} tokens"

@@ -1,0 +1,98 @@
+"""What the cost plan has to say: old prices, a draft that loses money, a goal that is missed."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from builder.errors import Finding
+from builder.planner.cost.goal import goal_in_words
+from builder.planner.cost.model import CostPlan, CostPoint
+from builder.planner.cost.words import count, money, rate
+from builder.spec import PairSpec
+
+PRICE_IS_OLD_AFTER = timedelta(days=90)
+
+
+def check_cost(spec: PairSpec, cost: CostPlan | None, *, today: date | None = None) -> Iterator[Finding]:
+    """Findings of the price, and of the cost when speed could be worked out. `today` is the clock's day unless given."""
+    yield from _price(spec, today or date.today())
+    if cost is None:
+        return
+    yield from _draft(spec, cost)
+    yield from _paybacks(spec, cost)
+    yield from _goal(spec, cost)
+
+
+def _price(spec: PairSpec, today: date) -> Iterator[Finding]:
+    price, field = spec.planning.price, "planning.price.date"
+    if price is None:
+        if spec.planning.engineering_cost is not None:
+            yield _no_price()
+        return
+    amount = f"the price of {money(price.per_chip_hour, price.currency)} per chip hour"
+    if price.date > today:
+        message = f"{amount} is dated {price.date}, which is after today, {today}; a price is one that was asked, not one that is hoped for"
+        fix = "write the day on which the price was read"
+        yield Finding("COST-PRICE-FUTURE", "error", message, field, str(price.date), f"a day up to {today}", fix)
+    elif today - price.date > PRICE_IS_OLD_AFTER:
+        days, limit = (today - price.date).days, PRICE_IS_OLD_AFTER.days
+        message = f"{amount} is of {price.date}, {days} days ago; after {limit} days every cost made from it is doubtful"
+        fix = "look the price up again and write it with its day"
+        yield Finding("COST-PRICE-OLD", "warning", message, field, f"{days} days", f"at most {limit} days", fix)
+
+
+def _no_price() -> Finding:
+    message = "an engineering cost is given but no price per chip hour, so when the draft pays it back cannot be said"
+    fix = "add planning.price: {per_chip_hour: ..., date: ...}"
+    return Finding("COST-NO-PRICE", "warning", message, "planning.engineering_cost", "no planning.price", "planning.price", fix)
+
+
+def _draft(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
+    saturated, alone = cost.points[-1], cost.points[0]
+    if not saturated.draft_loses:
+        return
+    others = "at batch 1 it loses too" if alone.draft_loses else f"at batch 1 it wins ({alone.speedup:.2f}x)"
+    message = (
+        f"at saturation (batch {saturated.batch}) the draft loses: {_with_and_without(saturated, cost.currency)}, "
+        f"{saturated.speedup:.2f}x; {others}"
+    )
+    if spec.speculation.adaptive:
+        message += "; speculation.adaptive stops drafting there, but the draft keeps its memory"
+    fix = "set draft.method: none" if alone.draft_loses else _way_out_of_loss(spec)
+    yield Finding("COST-DRAFT-LOSES", "warning", message, "draft.method", f"{saturated.speedup:.2f}x", "at least 1.00x", fix)
+
+
+def _way_out_of_loss(spec: PairSpec) -> str:
+    if not spec.speculation.adaptive:
+        return "set speculation.adaptive: true, or limits.max_batch_size to a batch at which the draft wins"
+    return "set limits.max_batch_size to a batch at which the draft wins, or draft.method: none where throughput is all that counts"
+
+
+def _with_and_without(point: CostPoint, currency: str) -> str:
+    dear, cheap = point.speculative_per_million, point.plain_per_million
+    if dear is not None and cheap is not None:
+        return f"1M output tokens cost {money(dear, currency)} with it, {money(cheap, currency)} without"
+    few, many = point.speculative_tokens_per_chip_hour, point.plain_tokens_per_chip_hour
+    assert few is not None
+    return f"a chip hour makes {count(few)} tokens with it, {count(many)} without"
+
+
+def _paybacks(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
+    if not cost.paybacks or any(p.hours is not None for p in cost.paybacks):
+        return
+    message = (
+        f"the engineering cost of {money(cost.paybacks[0].engineering_cost, cost.currency)} is never paid back: "
+        "the draft saves nothing at batch 1 nor at saturation"
+    )
+    fix = "set draft.method: none, or take a draft that the target agrees with more often"
+    yield Finding("COST-NO-PAYBACK", "warning", message, "planning.engineering_cost", "no saving", "a saving at some load", fix)
+
+
+def _goal(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
+    point = cost.goal
+    if point is None or point.met:
+        return
+    needed = goal_in_words(spec.planning.goal)
+    found = f"{rate(point.tokens_per_s_per_user)} per user and {rate(point.tokens_per_s)} in all at batch {point.batch}"
+    message = f"the goal is {needed}, and the nearest that {spec.hardware.count} x {spec.hardware.chip} comes is {found}"
+    fix = "tandem plan CONFIG --sweep hardware.chip=... --sweep hardware.count=1,2,4,8 shows what would meet it"
+    yield Finding("COST-GOAL-MISSED", "warning", message, "planning.goal", found, needed, fix)

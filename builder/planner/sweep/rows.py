@@ -1,0 +1,101 @@
+"""Planning every combination of settings."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from builder.api import Progress
+from builder.errors import Finding, RefusedError
+from builder.planner.cost.goal import served_tokens_per_s
+from builder.planner.cost.model import Speed, cost_per_million
+from builder.planner.memory.needs import sequence_tokens
+from builder.planner.sweep.choose import choose, front
+from builder.planner.sweep.model import RowFigures, Sweep, SweepRow, row_label
+from builder.planner.sweep.settings import Axes, Setting, combinations, default_axes, parse_axes, with_settings
+from builder.spec import Pair, PairSpec
+
+
+class Share(Protocol):
+    """One engine's memory."""
+
+    @property
+    def pool_tokens(self) -> int: ...
+
+
+class Memory(Protocol):
+    """Memory of the pair, target first."""
+
+    @property
+    def engines(self) -> Sequence[Share]: ...
+
+
+class PlanLike(Protocol):
+    """What a sweep looks at of a plan."""
+
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+    @property
+    def memory(self) -> Memory | None: ...
+    @property
+    def speed(self) -> Speed | None: ...
+
+
+Evaluate = Callable[[Pair], PlanLike]
+
+
+def run_sweep(pair: Pair, axis_texts: Sequence[str], evaluate: Evaluate, progress: Progress = lambda _text, _share: None) -> Sweep:
+    """The sweep of `--sweep FIELD=V1,V2` options; without any, over KV precision, draft length and batch.
+
+    Raises RefusedError SWEEP-AXIS-SYNTAX, SWEEP-AXIS-UNKNOWN, SWEEP-ROWS; a refused combination is a row of the result.
+    """
+    return sweep(pair, parse_axes(axis_texts) or default_axes(pair.spec), evaluate, progress)
+
+
+def sweep(pair: Pair, axes: Axes, evaluate: Evaluate, progress: Progress = lambda _text, _share: None) -> Sweep:
+    """Plan every combination of the axes' values. Raises RefusedError SWEEP-ROWS when there are too many."""
+    rows: list[SweepRow] = []
+    settings = combinations(axes)
+    for number, chosen in enumerate(settings, start=1):
+        progress(row_label(chosen, axes), (number - 1) / len(settings))
+        rows.append(_row(number, pair, chosen, axes, evaluate))
+    recommended, sentence = choose(pair.spec, rows)
+    spec = pair.spec
+    return Sweep(spec.name, axes, spec.planning.workload, spec.planning.price, tuple(rows), front(rows), recommended, sentence)
+
+
+def _row(number: int, pair: Pair, settings: Mapping[str, Setting], axes: Axes, evaluate: Evaluate) -> SweepRow:
+    label = row_label(settings, axes)
+    try:
+        changed = with_settings(pair, settings)
+        plan = evaluate(changed)
+    except RefusedError as error:
+        return _refused(number, settings, label, error.findings)
+    if not plan.ok or plan.memory is None or plan.speed is None:
+        return _refused(number, settings, label, plan.findings)
+    return SweepRow(number, settings, label, figures=_figures(pair.spec, changed.spec, plan.memory, plan.speed))
+
+
+def _refused(number: int, settings: Mapping[str, Setting], label: str, findings: Sequence[Finding]) -> SweepRow:
+    errors = [f for f in findings if f.severity == "error"]
+    assert errors, "a plan without memory or speed says why"
+    codes = tuple(dict.fromkeys(f.code for f in errors))
+    return SweepRow(number, settings, label, codes, errors[0].message)
+
+
+def _figures(asked: PairSpec, spec: PairSpec, memory: Memory, speed: Speed) -> RowFigures:
+    row, chips, workload = speed.saturation, spec.hardware.count, spec.planning.workload
+    pool_tokens = memory.engines[0].pool_tokens
+    served = served_tokens_per_s(spec, row)
+    price = spec.planning.price if spec.hardware.chip == asked.hardware.chip else None
+    return RowFigures(
+        capacity_tokens=pool_tokens,
+        sequences=pool_tokens // sequence_tokens(spec, workload.input_tokens + workload.output_tokens),
+        batch=row.batch,
+        tokens_per_s=served,
+        speedup=served / row.plain_tokens_per_s,
+        chip_count=chips,
+        per_million=cost_per_million(served, price.per_chip_hour, chips) if price else None,
+        provider=speed.provider,
+        error_band=speed.error_band,
+    )

@@ -1,0 +1,78 @@
+"""What people see of a sweep and of the cost."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+from builder.cli.sweep import show_cost, show_sweep
+from builder.planner.cost import HardwareAdvice, plan_cost
+from builder.planner.sweep import run_sweep
+from builder.spec import Pair
+from tests.unit.builder.planner.conftest import make_pair, speed
+from tests.unit.builder.planner.sweep.conftest import evaluate_by_law
+
+__all__ = ["make_pair"]
+PRICE = {"per_chip_hour": 3.6, "date": date(2026, 11, 1), "source": "an offer"}
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def shown(capsys: pytest.CaptureFixture[str], make: Callable[..., Pair], axes: list[str], **sections: Any) -> str:
+    show_sweep(run_sweep(make(**sections), axes, evaluate_by_law))
+    return capsys.readouterr().out
+
+
+def cells(text: str) -> list[list[str]]:
+    """Body rows of the table."""
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+
+
+def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "batch=1,4"], planning={"price": PRICE})
+    rows = cells(text)
+    assert [row[0] for row in rows] == ["1+", "2*", "3", "4"]
+    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "118"]
+    assert rows[3][:4] == ["4", "nvfp4", "4", "refused: RULE-KV-NVFP4"]
+    assert "USD per 1M" in text
+    assert "RULE-KV-NVFP4: an NVFP4 cache needs the sm_100 family" in text
+    assert "Take row 2 (fp8 KV, batch 4)" in text.replace("\n", " ")
+    assert "step times from roofline (error band 30%)" in text
+    assert "the accuracy gate of `tandem validate` judges that" in text
+
+
+def test_without_a_price_there_is_no_money(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, make_pair, ["batch=1,4"])
+    assert "per 1M" not in text
+    assert "accuracy" not in text, "no precision was swept"
+    assert [len(row) for row in cells(text)] == [7, 7]
+
+
+def test_other_chips_have_no_price_and_that_is_said(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, make_pair, ["chip=h200_sxm,b200_sxm"], planning={"price": PRICE})
+    assert [row[-1] for row in cells(text)][1] == "-"
+    assert "the price is that of the pair file's own chip" in text
+
+
+def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    spec = make_pair(planning={"price": PRICE, "engineering_cost": 7200}).spec
+    show_cost(plan_cost(spec, speed((1, 50, 150), (64, 2000, 1600)), 1), HardwareAdvice((), "None of 4 chips meets it."))
+    text = capsys.readouterr().out
+    assert "cost (prediction) at 3.60 USD per chip hour of 2026-11-01, an offer" in text
+    assert cells(text) == [["batch 1", "180,000", "540,000", "20", "6.67"], ["saturation (batch 64)", "7.2 M", "5.76 M", "0.5", "0.625"]]
+    assert (
+        "at batch 1 the draft saves 7.20 USD an hour and pays back the engineering cost of 7,200 USD in 1,000 hours or 540 M tokens\n"
+        "at saturation the draft never pays back the engineering cost of 7,200 USD\n"
+        "None of 4 chips meets it.\n"
+    ) in text
+
+
+def test_cost_without_a_price(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    show_cost(plan_cost(make_pair(draft={"method": "none", "checkpoint": None}).spec, speed((1, 50, 50)), 1))
+    text = capsys.readouterr().out
+    assert "cost (prediction); add planning.price to see money" in text
+    assert cells(text) == [["batch 1", "180,000", "-"], ["saturation", "180,000", "-"]]

@@ -1,0 +1,103 @@
+"""Rows of a sweep: figures, refusals, order."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from builder.errors import Finding, RefusedError
+from builder.planner.sweep import Evaluate, PlanLike, run_sweep, sweep
+from builder.spec import Pair
+
+MakePair = Callable[..., Pair]
+
+
+def test_figures_of_a_row(make_pair: MakePair, evaluate: Evaluate) -> None:
+    price = {"per_chip_hour": 3.6, "date": date(2026, 11, 1)}
+    pair = make_pair(planning={"price": price, "workload": {"input_tokens": 900, "output_tokens": 90}})
+    (row,) = sweep(pair, {"limits.max_batch_size": (4,)}, evaluate).rows
+    figures = row.figures
+    assert figures is not None
+    assert (figures.capacity_tokens, figures.batch, figures.provider) == (200_000, 4, "roofline")
+    assert figures.sequences == 200_000 // 1024, "990 tokens, 5 drafts and one more, in blocks of 32"
+    assert figures.tokens_per_s == pytest.approx(4 / 1.04 * 2.21)
+    assert figures.tokens_per_s_per_user == pytest.approx(1 / 1.04 * 2.21)
+    assert figures.speedup == pytest.approx(2.21)
+    assert figures.per_million == pytest.approx(0.001 / figures.tokens_per_s * 1e6)
+
+
+def test_adaptive_deployments_do_not_draft_where_it_loses(make_pair: MakePair, evaluate: Evaluate) -> None:
+    axes = {"limits.max_batch_size": (80,), "speculation.adaptive": (True, False)}
+    adaptive, stubborn = (row.figures for row in sweep(make_pair(), axes, evaluate).rows)
+    assert adaptive is not None
+    assert stubborn is not None
+    assert adaptive.speedup == 1
+    assert stubborn.speedup < 1
+    assert adaptive.tokens_per_s == pytest.approx(80 / 1.8)
+
+
+def test_refused_rows_stay_with_their_codes(make_pair: MakePair, evaluate: Evaluate) -> None:
+    result = run_sweep(make_pair(), ["kv=fp8,nvfp4", "batch=0,4"], evaluate)
+    assert [(row.number, row.ok, row.codes) for row in result.rows] == [
+        (1, False, ("PAIR-VALUE",)),
+        (2, True, ()),
+        (3, False, ("PAIR-VALUE",)),
+        (4, False, ("RULE-KV-NVFP4",)),
+    ]
+    assert result.rows[3].reason == "an NVFP4 cache needs the sm_100 family"
+    assert result.rows[3].label == "nvfp4 KV, batch 4"
+    assert result.recommended == 2
+
+
+def test_a_refusal_that_is_raised_is_a_row_too(make_pair: MakePair) -> None:
+    def raise_it(_pair: Pair) -> PlanLike:
+        raise RefusedError("CHIP-UNKNOWN", "no chip is called h300")
+
+    (row,) = sweep(make_pair(), {"hardware.chip": ("h300",)}, raise_it).rows
+    assert (row.codes, row.reason) == (("CHIP-UNKNOWN",), "no chip is called h300")
+
+
+def test_other_chips_have_no_price(make_pair: MakePair, evaluate: Evaluate) -> None:
+    pair = make_pair(planning={"price": {"per_chip_hour": 3.6, "date": date(2026, 11, 1)}})
+    result = run_sweep(pair, ["chip=h200_sxm,b200_sxm"], evaluate)
+    own, other = (row.figures for row in result.rows)
+    assert own is not None
+    assert other is not None
+    assert own.per_million is not None
+    assert other.per_million is None
+
+
+def test_json_has_a_schema_and_survives_a_round_trip(make_pair: MakePair, evaluate: Evaluate) -> None:
+    result = run_sweep(make_pair(), ["kv=fp8,nvfp4", "batch=1,4"], evaluate).as_dict()
+    assert json.loads(json.dumps(result)) == result
+    assert (result["schema"], result["kind"], result["name"]) == (1, "prediction", "pair")
+    assert result["axes"] == {"target.kv_cache": ["fp8", "nvfp4"], "limits.max_batch_size": [1, 4]}
+    assert result["rows"][0].keys() >= {"number", "settings", "ok", "codes", "capacity_tokens", "sequences", "tokens_per_s", "speedup"}
+    assert "capacity_tokens" not in result["rows"][3]
+    assert result["recommendation"].startswith(f"Take row {result['recommended']} ")
+
+
+def test_progress_is_told_and_default_axes_are_taken(make_pair: MakePair, evaluate: Evaluate) -> None:
+    told: list[tuple[str, float | None]] = []
+    result = run_sweep(make_pair(), [], lambda p: _without_int8(p, evaluate), lambda text, share: told.append((text, share)))
+    assert len(told) == len(result.rows) == 3 * 4 * 3
+    assert told[0] == ("fp8 KV, k 2, batch 1", 0.0)
+    assert told[-1][1] == pytest.approx(35 / 36)
+
+
+def _without_int8(pair: Pair, evaluate: Evaluate) -> PlanLike:
+    if pair.spec.target.kv_cache == "int8":
+        raise RefusedError("RULE-KV-INT8", "no")
+    return evaluate(pair)
+
+
+def test_a_plan_that_fails_without_a_reason_is_a_fault(make_pair: MakePair, evaluate: Evaluate) -> None:
+    class Silent:
+        ok = False
+        findings: tuple[Finding, ...] = ()
+        memory = None
+        speed = None
+
+    with pytest.raises(AssertionError, match="says why"):
+        sweep(make_pair(), {"limits.max_batch_size": (1,)}, lambda _pair: Silent())
