@@ -38,7 +38,11 @@ class ErrorCode:
 def error_codes() -> Mapping[str, ErrorCode]:
     """Every code of this release, sorted. A key of the file without a hyphen titles the codes that begin with it."""
     rows = yaml.safe_load(files("builder").joinpath("error_codes.yaml").read_text(encoding="utf-8"))
-    return {code: ErrorCode(code, rows[code.split("-")[0]], **row) for code, row in sorted(rows.items()) if "-" in code}
+    return {code: ErrorCode(code, str(rows.get(_prefix(code), _prefix(code))), **row) for code, row in sorted(rows.items()) if "-" in code}
+
+
+def _prefix(code: str) -> str:
+    return code.split("-")[0]
 
 
 def find_code(code: str) -> ErrorCode:

@@ -71,6 +71,10 @@ def test_every_entry_of_the_catalogue_is_used() -> None:
     assert not unused, f"no source has these codes, remove them from builder/error_codes.yaml: {', '.join(unused)}"
 
 
+def test_every_prefix_has_a_title() -> None:
+    assert not {row.code for row in error_codes().values() if row.group == row.code.split("-")[0]}, "add PREFIX: Title"
+
+
 def test_codes_are_written_whole() -> None:
     """A code put together from parts cannot be found by searching for it."""
     assert not {str(file): found for file in files_of(SOURCES, "*.py") if (found := composed_codes(file.read_text()))}
