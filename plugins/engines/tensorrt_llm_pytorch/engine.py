@@ -1,0 +1,19 @@
+"""The engine plug-in: judges and sizes pairs for the LLM API. This release plans the lane and does not build it."""
+
+from collections.abc import Sequence
+
+from builder.api import Deployment, EngineRequest, Finding
+from plugins.engines.tensorrt_llm_pytorch.check import KIND, check, check_deployment
+from plugins.nvidia.plan_only import PlanOnlyEngine
+
+
+class TensorRtLlmPytorchEngine(PlanOnlyEngine):
+    """`engine.kind: tensorrt_llm_pytorch`."""
+
+    kind = KIND
+
+    def check(self, request: EngineRequest) -> Sequence[Finding]:
+        return check(request)
+
+    def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
+        return check_deployment(deployment)
