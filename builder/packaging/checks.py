@@ -62,6 +62,13 @@ def sequence_limit(plan: PackagePlan, target: EngineFacts) -> int:
     return min(limits)
 
 
+def shared_vocab_size(target: EngineFacts, draft: EngineFacts | None) -> int | None:
+    """Token ids that both engines have: the plan lets their widths differ by padding. None without a draft or where a record is silent."""
+    if draft is None or target.vocab_size is None or draft.vocab_size is None:
+        return None
+    return min(target.vocab_size, draft.vocab_size)
+
+
 def _facts(path: Path, content: Mapping[str, Any]) -> EngineFacts:
     model, build, own = (content.get(key) or {} for key in ("pretrained_config", "build_config", "tandem"))
     return EngineFacts(
@@ -79,13 +86,12 @@ def _facts(path: Path, content: Mapping[str, Any]) -> EngineFacts:
 
 def _mismatches(plan: PackagePlan, target: EngineFacts, draft: EngineFacts | None) -> Iterator[Finding]:
     yield from _of_engine(plan, target, "target", plan.target_kv_cache, plan.target_pool_tokens)
+    yield from _equal("PKG-VOCAB-SIZE", target, "vocab_size", target.vocab_size, plan.vocab_size)
     yield from _least(
         "PKG-DRAFT-LENGTH", target, "max_draft_len", target.max_draft_tokens, plan.num_draft_tokens, "speculation.max_draft_tokens"
     )
     if draft is not None:
         yield from _of_engine(plan, draft, "draft", plan.draft_kv_cache, plan.draft_pool_tokens)
-        if None not in (target.vocab_size, draft.vocab_size):
-            yield from _equal("PKG-VOCAB-PAIR", draft, "vocab_size", draft.vocab_size, target.vocab_size)
     if not (plan.tokenizer_dir / "tokenizer.json").is_file():
         path = str(plan.tokenizer_dir / "tokenizer.json")
         yield Finding(
@@ -101,7 +107,6 @@ def _mismatches(plan: PackagePlan, target: EngineFacts, draft: EngineFacts | Non
 
 
 def _of_engine(plan: PackagePlan, engine: EngineFacts, role: str, kv_cache: str | None, pool_tokens: int) -> Iterator[Finding]:
-    yield from _equal("PKG-VOCAB-SIZE", engine, "vocab_size", engine.vocab_size, plan.vocab_size)
     yield from _equal("PKG-BLOCK", engine, "tokens_per_block", engine.tokens_per_block, plan.tokens_per_block)
     yield from _equal("PKG-KV-CACHE", engine, "kv_cache_quant_algo", engine.kv_cache, kv_cache)
     yield from _least("PKG-BATCH", engine, "max_batch_size", engine.max_batch_size, plan.max_batch_size, "limits.max_batch_size")

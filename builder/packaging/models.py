@@ -152,8 +152,8 @@ def tensorrt_llm_draft(plan: PackagePlan) -> Model:
     return _engine_model(plan, "tensorrt_llm_draft", str(plan.draft_engine_dir), plan.draft_pool_tokens)
 
 
-def tensorrt_llm_bls(plan: PackagePlan, *, end_ids: Iterable[int], max_sequence_tokens: int) -> Model:
-    """The orchestrator, the model that clients should call."""
+def tensorrt_llm_bls(plan: PackagePlan, *, end_ids: Iterable[int], max_sequence_tokens: int, shared_vocab_size: int | None = None) -> Model:
+    """The orchestrator, the model that clients should call. `shared_vocab_size`: token ids that both engines have."""
     parameters = {
         "accumulate_tokens": "false",
         "adaptive": _word(plan.adaptive),
@@ -163,6 +163,7 @@ def tensorrt_llm_bls(plan: PackagePlan, *, end_ids: Iterable[int], max_sequence_
         "max_input_tokens": "" if plan.max_input_tokens is None else str(plan.max_input_tokens),
         "max_sequence_tokens": str(max_sequence_tokens),
         "num_draft_tokens": str(plan.num_draft_tokens),
+        "shared_vocab_size": "" if shared_vocab_size is None else str(shared_vocab_size),
         "tensorrt_llm_draft_model_name": "" if plan.draft_engine_dir is None else "tensorrt_llm_draft",
         "tensorrt_llm_model_name": "tensorrt_llm",
         "tokenizer_dir": str(plan.installed_tokenizer),

@@ -10,9 +10,9 @@ class PackagePlan:
     """Everything the model repository says. Counts are tokens or sequences, folders absolute and final.
 
     `installed_at` is where the repository will lie when it is served, if that is not the folder it is written to. `end_ids` None: those of
-    the target's record. `vocab_size`, `tokens_per_block`, the two `kv_cache` (TensorRT-LLM's `kv_cache_quant_algo`, "" for none) are what
-    the plan expects of the engines; None: whatever their records say. `sources` is the folder of the package `triton_repo`, None: the
-    installed one.
+    the target's record. `vocab_size` (the target's), `tokens_per_block`, the two `kv_cache` (TensorRT-LLM's `kv_cache_quant_algo`, "" for
+    none) are what the plan expects of the engines; None: whatever their records say. `sources` is the folder of the package `triton_repo`,
+    None: the installed one.
     """
 
     target_engine_dir: Path

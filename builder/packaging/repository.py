@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder.errors import MissingError, RefusedError, StageError
 from builder.packaging import models
-from builder.packaging.checks import check, sequence_limit
+from builder.packaging.checks import check, sequence_limit, shared_vocab_size
 from builder.packaging.plan import PackagePlan
 from builder.packaging.render import render
 from builder.packaging.values import Model
@@ -35,12 +35,14 @@ def package(plan: PackagePlan, destination: Path) -> None:
     MissingError when the sources of the served models or tritonclient are missing, StageError `PKG-WRITE` when writing fails; a full
     disk stays the OSError that it is.
     """
-    target, _ = check(plan)
+    target, draft = check(plan)
     if destination.exists() and any(destination.iterdir()):
         raise RefusedError("PKG-DESTINATION", f"{destination} is not empty", found=str(destination), needed="an empty folder")
     plan = replace(plan, installed_at=(plan.installed_at or destination).absolute())
     end_ids = target.end_ids if plan.end_ids is None else plan.end_ids
-    bls = models.tensorrt_llm_bls(plan, end_ids=end_ids, max_sequence_tokens=sequence_limit(plan, target))
+    bls = models.tensorrt_llm_bls(
+        plan, end_ids=end_ids, max_sequence_tokens=sequence_limit(plan, target), shared_vocab_size=shared_vocab_size(target, draft)
+    )
     try:
         _write(plan, bls, destination)
     except OSError as error:

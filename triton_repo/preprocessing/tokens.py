@@ -15,6 +15,7 @@ IntArray = npt.NDArray[np.int32]
 class Tokenizer(Protocol):
     """What is used of a transformers tokenizer."""
 
+    bos_token_id: int | None
     eos_token_id: int | None
     pad_token_id: int | None
 
@@ -34,11 +35,14 @@ class Settings:
 def prompt_ids(tokenizer: Tokenizer, text: str, settings: Settings) -> list[int]:
     """Ids of one prompt. With the chat template the text is one user message, and the template brings its own special tokens.
 
+    A text that already begins with the begin token, as one that the client put through the template, does not get a second one.
     Raises ValueError when nothing is left to generate from.
     """
     if settings.apply_chat_template:
         text = tokenizer.apply_chat_template([{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True)
     ids = tokenizer.encode(text, add_special_tokens=settings.add_special_tokens and not settings.apply_chat_template)
+    if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
+        ids = ids[1:]
     if not ids:
         raise ValueError("the prompt has no tokens")
     return ids

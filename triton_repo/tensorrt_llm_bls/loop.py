@@ -44,7 +44,7 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What a request asked of the loop; counts are tokens."""
+    """What a request asked of the loop; counts are tokens. Ids of `shared_vocab_size` and above are not ids of both models."""
 
     max_tokens: int
     min_tokens: int = 0
@@ -54,6 +54,7 @@ class LoopSettings:
     adaptive: bool = True
     stream: bool = False
     seed: int | None = None
+    shared_vocab_size: int | None = None
 
 
 @dataclass
@@ -100,6 +101,7 @@ class DraftTargetLoop:
         speculate = settings.num_draft_tokens > 0
         self._lookup = PromptLookup(self._tokens[: self._length]) if speculate and settings.lookup else None
         self._speculate = speculate and (draft is not None or self._lookup is not None)
+        self._leave_unreadable(self._sequence)
 
     def __iter__(self) -> Iterator[TokenArray]:
         ended = False
@@ -160,7 +162,22 @@ class DraftTargetLoop:
         if len(drafted) and self._length - self._draft_known <= CATCH_UP_TOKENS:
             self.state = rule.observe_draft(self.state, len(drafted), seconds)
         self._draft_known = self._length
-        return drafted
+        return self._shared(drafted)
+
+    def _shared(self, drafted: TokenArray) -> TokenArray:
+        """The draft up to the first id that the target does not have: widths may differ by padding."""
+        beyond = np.flatnonzero(self._beyond(drafted))
+        return drafted[: beyond[0]] if len(beyond) else drafted
+
+    def _beyond(self, tokens: TokenArray) -> npt.NDArray[np.bool_]:
+        limit = self.settings.shared_vocab_size
+        return np.zeros(len(tokens), dtype=np.bool_) if limit is None else tokens >= limit
+
+    def _leave_unreadable(self, tokens: TokenArray) -> None:
+        """A draft model that has no embedding for one of the tokens cannot go on from here."""
+        if self._draft is not None and self._beyond(tokens).any():
+            self._draft = None
+            self._speculate = self._lookup is not None
 
     def _verify(self, choice: rule.Choice, draft: TokenArray, match_tokens: int) -> TokenArray:
         new, seconds = self._ask_target(len(draft) + 1, draft)
@@ -222,5 +239,6 @@ class DraftTargetLoop:
     def _append(self, new: TokenArray) -> None:
         self._tokens[self._length : self._length + len(new)] = new
         self._length += len(new)
+        self._leave_unreadable(new)
         if self._lookup is not None:
             self._lookup.extend(new.tolist())

@@ -31,6 +31,7 @@ class Defaults:
     max_input_tokens: int | None
     max_sequence_tokens: int | None
     end_ids: tuple[int, ...]
+    shared_vocab_size: int | None
 
     @staticmethod
     def from_parameters(parameters: Mapping[str, str]) -> "Defaults":
@@ -47,6 +48,7 @@ class Defaults:
             max_input_tokens=_limit(known, "max_input_tokens"),
             max_sequence_tokens=_limit(known, "max_sequence_tokens"),
             end_ids=tuple(int(part) for part in known.get("end_ids", "").split(",") if part.strip()),
+            shared_vocab_size=_limit(known, "shared_vocab_size"),
         )
 
 

@@ -141,6 +141,7 @@ class Conversation:
             adaptive=service.defaults.adaptive,
             stream=asked.stream,
             seed=self._seed(),
+            shared_vocab_size=service.defaults.shared_vocab_size,
         )
         state = service.estimates.begin()
         return DraftTargetLoop(prompt, settings, target, draft, state=state, on_draft_failure=self._draft_failed), target

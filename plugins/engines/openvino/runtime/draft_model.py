@@ -24,9 +24,11 @@ class Want:
 
 @dataclass
 class Draft:
-    """Tokens drafted so far, and what each was drawn from; nothing there when the most likely ones are taken."""
+    """Tokens drafted so far, all below `shared_vocab_size`, and what each was drawn from; nothing there when the most likely ones are
+    taken."""
 
     want: Want
+    shared_vocab_size: int
     tokens: list[int] = field(default_factory=list)
     drawn_from: list[Distribution] = field(default_factory=list)
 
@@ -40,7 +42,7 @@ class Draft:
 
     def extend(self, row: NDArray[np.float32]) -> None:
         """Choose the next token from its row of logits [vocab]."""
-        sequence = self.want.sequence
+        sequence, row = self.want.sequence, row[: self.shared_vocab_size]
         request, position = sequence.request, len(sequence.tokens) + len(self.tokens)
         row = adjusted(row, request, self.text()) if request.adjusts else row
         if self.want.sampled:
@@ -67,10 +69,18 @@ class _Track:
 
 
 class DraftModel:
-    """Drafts for several sequences at once. A sequence for which there is no room is simply not drafted for."""
+    """Drafts for several sequences at once. A sequence for which there is no room is simply not drafted for.
 
-    def __init__(self, record: EngineRecord, runner: Runner, blocks: BlockManager, *, reuse: bool = True) -> None:
+    Vocabularies may differ by padding: ids of `shared_vocab_size` and above are never drafted, and behind one that the draft model has no
+    embedding for nothing is.
+    """
+
+    def __init__(
+        self, record: EngineRecord, runner: Runner, blocks: BlockManager, *, reuse: bool = True, target_vocab_size: int | None = None
+    ) -> None:
         self.record = record
+        self.shared_vocab_size = min(record.vocab_size, target_vocab_size or record.vocab_size)
+        self._reads_all = target_vocab_size is None or record.vocab_size >= target_vocab_size
         self.runner = runner
         self.blocks = blocks
         self._reuse = reuse
@@ -78,7 +88,7 @@ class DraftModel:
 
     def propose(self, wants: SequenceOf[Want]) -> list[Draft]:
         """A draft for each want. It stays empty when the draft model has more to read first than one pass holds; it then reads a part."""
-        drafts = [Draft(want) for want in wants]
+        drafts = [Draft(want, self.shared_vocab_size) for want in wants]
         open_drafts = [draft for draft in drafts if self._keep_step(draft.want)]
         while open_drafts:
             open_drafts = self._pass(open_drafts)
@@ -99,7 +109,7 @@ class DraftModel:
         """Roll the cache back to what is now known to be right, and make room; False when there is none."""
         tokens = want.sequence.tokens
         needed = len(tokens) + want.tokens
-        if needed > self.record.max_sequence_tokens:
+        if needed > self.record.max_sequence_tokens or not (self._reads_all or max(tokens) < self.record.vocab_size):
             return False
         track = self._tracks.get(want.sequence)
         if track is None:

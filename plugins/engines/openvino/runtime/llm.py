@@ -77,12 +77,13 @@ class Engine:
         """Compile the engine in a folder, and the draft engine of another one.
 
         Each cache has room for `max_cached_tokens` tokens, and `tuned_for` is one of `TUNED_FOR` (default: what its record says).
-        Raises ValueError when the two engines' token ids cannot mean the same.
+        The vocabularies may differ in width: that they mean the same is for the plan to know.
         """
         record, runner, blocks = _open(engine_dir, max_cached_tokens, threads, tuned_for)
-        draft = DraftModel(*_open(draft_dir, max_cached_tokens, threads, tuned_for), reuse=reuse) if draft_dir else None
-        if draft and draft.record.vocab_size != record.vocab_size:
-            raise ValueError(f"the draft has {draft.record.vocab_size} token ids, the target {record.vocab_size}")
+        draft = None
+        if draft_dir:
+            opened = _open(draft_dir, max_cached_tokens, threads, tuned_for)
+            draft = DraftModel(*opened, reuse=reuse, target_vocab_size=record.vocab_size)
         return cls(record, runner, blocks, draft=draft, reuse=reuse, max_waiting=max_waiting, max_speculating=max_speculating)
 
     @property

@@ -159,6 +159,7 @@ def _banned(row: Row, request: Request, tokens: SequenceOf[int]) -> Row:
     banned = [w[-1] for w in request.bad_words if tuple(tokens[len(tokens) - len(w) + 1 :]) == w[:-1]]
     if not request.may_end_after(len(tokens) - len(request.input_ids) + 1):
         banned += request.end_ids
+    banned = [token for token in banned if token < len(row)]  # the draft model's row may be narrower than the target's
     if not banned:
         return row
     left = row.copy()

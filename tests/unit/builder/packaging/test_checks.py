@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builder.errors import FindingsError, RefusedError
-from builder.packaging.checks import check, read_engine, sequence_limit
+from builder.packaging.checks import check, read_engine, sequence_limit, shared_vocab_size
 from builder.packaging.plan import PackagePlan
 
 
@@ -40,10 +40,20 @@ def test_engine_mismatches(plan: PackagePlan, write_engine: Callable[..., Path],
     assert codes(plan) == [code]
 
 
-def test_vocabularies_must_be_equal(plan: PackagePlan, write_engine: Callable[..., Path]):
-    write_engine("draft", vocab_size=500)
-    assert codes(replace(plan, vocab_size=None)) == ["PKG-VOCAB-PAIR"]
-    assert codes(plan) == ["PKG-VOCAB-SIZE", "PKG-VOCAB-PAIR"]
+def test_the_target_has_the_vocabulary_of_the_plan(plan: PackagePlan, write_engine: Callable[..., Path]):
+    write_engine("target", vocab_size=500)
+    assert codes(plan) == ["PKG-VOCAB-SIZE"]
+
+
+@pytest.mark.parametrize(("draft", "shared"), [(512, 512), (500, 500), (520, 512), (None, None)])
+def test_widths_may_differ_by_padding(plan: PackagePlan, write_engine: Callable[..., Path], draft: int | None, shared: int | None):
+    """Whether the ids mean the same is for the plan to know; only those that both engines have are drafted."""
+    write_engine("draft", vocab_size=draft)
+    assert shared_vocab_size(*check(plan)) == shared
+
+
+def test_a_target_alone_shares_nothing(plan: PackagePlan):
+    assert shared_vocab_size(*check(replace(plan, draft_engine_dir=None))) is None
 
 
 def test_plan_mismatches(plan: PackagePlan, tmp_path: Path):

@@ -20,7 +20,7 @@ MODELS: dict[str, Callable[[PackagePlan], Model]] = {
     "postprocessing": models.postprocessing,
     "tensorrt_llm": models.tensorrt_llm,
     "tensorrt_llm_draft": models.tensorrt_llm_draft,
-    "tensorrt_llm_bls": lambda plan: models.tensorrt_llm_bls(plan, end_ids=(2, 7), max_sequence_tokens=128),
+    "tensorrt_llm_bls": lambda plan: models.tensorrt_llm_bls(plan, end_ids=(2, 7), max_sequence_tokens=128, shared_vocab_size=512),
     "ensemble": models.ensemble,
 }
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,6 +55,16 @@ def test_configurations_name_the_final_place(plan: PackagePlan, tmp_path: Path):
     assert str(tmp_path / "final" / "preprocessing" / "1" / "tokenizer") in text
     assert "staged" not in text
     assert 'string_value: "2,7"' in text
+
+
+@pytest.mark.parametrize(("draft", "parameter"), [(500, '{\n    string_value: "500"\n'), (None, "{\n  }")])
+def test_the_orchestrator_knows_the_ids_that_both_engines_have(
+    plan: PackagePlan, tmp_path: Path, write_engine: Callable[..., Path], draft: int | None, parameter: str
+):
+    write_engine("draft", vocab_size=draft)
+    package(plan, tmp_path / "out")
+    text = (tmp_path / "out" / "tensorrt_llm_bls" / "config.pbtxt").read_text()
+    assert f'key: "shared_vocab_size"\n  value {parameter}' in text
 
 
 def test_without_a_draft_engine_there_is_no_draft_model(plan: PackagePlan, tmp_path: Path):

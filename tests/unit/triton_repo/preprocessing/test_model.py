@@ -13,7 +13,8 @@ transformers = pytest.importorskip("transformers")
 OUTPUTS = ("INPUT_ID", "REQUEST_INPUT_LEN", "OUT_END_ID", "OUT_PAD_ID", "STOP_WORDS_IDS", "BAD_WORDS_IDS", "REQUEST_OUTPUT_LEN")
 WORDS = ["<unk>", "<s>", "</s>", "one", "two", "three", "user", "assistant"]
 TEMPLATE = (
-    "{% for m in messages %}{{ m['role'] + ' ' + m['content'] }}{% endfor %}{% if add_generation_prompt %}{{ ' assistant' }}{% endif %}"
+    "{{ bos_token }} {% for m in messages %}{{ m['role'] + ' ' + m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ ' assistant' }}{% endif %}"
 )
 
 
@@ -59,8 +60,23 @@ def test_rows_are_padded(model: Any, pb_utils: Any):
 
 
 def test_chat_template_brings_its_own_special_tokens(model: Any, pb_utils: Any):
+    """The tokenizer adds id 1 by itself and the template's text begins with it, too: one of them is enough (user reports, case 8)."""
     arrays = answer(model, pb_utils, ["one"], APPLY_CHAT_TEMPLATE=np.array([[True]])).arrays()
-    assert arrays["INPUT_ID"].tolist() == [[6, 3, 7]]
+    assert arrays["INPUT_ID"].tolist() == [[1, 6, 3, 7]]
+
+
+def test_ids_equal_the_template_s_own_tokenization(model: Any, pb_utils: Any, tokenizer_dir: Path):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer_dir)
+    message = [{"role": "user", "content": "two three"}]
+    own = tokenizer.apply_chat_template(message, tokenize=True, add_generation_prompt=True, return_dict=False)
+    arrays = answer(model, pb_utils, ["two three"], APPLY_CHAT_TEMPLATE=np.array([[True]])).arrays()
+    assert arrays["INPUT_ID"].tolist() == [list(own)]
+
+
+@pytest.mark.parametrize("text", ["one two", "<s> one two"])
+def test_a_plain_prompt_begins_with_one_begin_token(model: Any, pb_utils: Any, text: str):
+    """The second is what a client sends that put its messages through the template itself."""
+    assert answer(model, pb_utils, [text]).arrays()["INPUT_ID"].tolist() == [[1, 3, 4]]
 
 
 def test_word_lists_have_no_special_tokens(model: Any, pb_utils: Any):

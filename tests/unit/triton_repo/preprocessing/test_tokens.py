@@ -8,6 +8,7 @@ from triton_repo.preprocessing.tokens import Settings, prompt_ids, text_of, word
 class Letters:
     """One token a letter."""
 
+    bos_token_id = 0
     eos_token_id = None
     pad_token_id = None
 
@@ -22,6 +23,13 @@ def test_special_tokens_only_without_a_template():
     assert prompt_ids(Letters(), "a", Settings()) == [0, 97]
     assert prompt_ids(Letters(), "a", Settings(add_special_tokens=False)) == [97]
     assert prompt_ids(Letters(), "a", Settings(apply_chat_template=True)) == [ord(letter) for letter in "<user>a"]
+
+
+def test_begin_token_stands_once():
+    assert prompt_ids(Letters(), "\0a", Settings()) == [0, 97]
+    assert prompt_ids(Letters(), "\0", Settings()) == [0]
+    assert prompt_ids(Letters(), "aa", Settings()) == [0, 97, 97]
+    assert prompt_ids(Letters(), "\0a", Settings(add_special_tokens=False)) == [0, 97]
 
 
 def test_an_empty_prompt_is_refused():

@@ -248,6 +248,41 @@ def test_seeds_differ_by_round_and_name_the_request():
     assert seeds[0] == 11
 
 
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize("beyond", [50, 60, 1 << 20])
+def test_a_draft_is_cut_at_an_id_that_the_target_does_not_have(adaptive: bool, beyond: int):
+    """A draft model whose vocabulary is padded wider: the target refuses requests with ids that it does not have."""
+    target, draft = (
+        ScriptedModel(lambda known: (known[-1] + 1) % 50),
+        ScriptedModel(lambda known: known[-1] + 1 if len(known) % 5 else beyond),
+    )
+    wanted = replace(SPECULATE, adaptive=adaptive, lookup=False, shared_vocab_size=50)
+    loop = DraftTargetLoop([1, 2, 3], wanted, target, draft)
+    assert run(loop) == expected(target.rule, [1, 2, 3], 40)
+    verified = [call.draft for call in target.calls if call.draft]
+    assert verified
+    assert max(max(one) for one in verified) < 50
+    assert loop.totals.drafted == sum(map(len, verified)), "what was cut off was not drafted"
+
+
+@pytest.mark.parametrize("prompt", [[1, 95], [1, 2]])
+def test_the_draft_model_is_not_asked_behind_an_id_that_it_does_not_have(prompt: list[int]):
+    """A target whose vocabulary is padded wider: id 95 is in the prompt, or the answer's fifth token."""
+    target, draft = ScriptedModel(lambda known: 95 if len(known) == 6 else (known[-1] + 1) % 50), ScriptedModel(counting)
+    wanted = replace(SPECULATE, adaptive=False, lookup=False, shared_vocab_size=90)
+    assert run(DraftTargetLoop(prompt, wanted, target, draft)) == expected(target.rule, prompt, 40)
+    assert all(call.length < 7 for call in draft.calls)
+    assert bool(draft.calls) == (95 not in prompt)
+
+
+def test_lookup_goes_on_where_the_draft_model_cannot():
+    period = [1, 2, 3, 95] * 4
+    target = ScriptedModel(lambda known: known[-4])
+    loop = DraftTargetLoop(period, replace(SPECULATE, adaptive=False, shared_vocab_size=90), target, ScriptedModel(counting))
+    assert run(loop) == expected(target.rule, period, 40)
+    assert loop.totals.lookup_accepted > 0
+
+
 def test_caller_may_stop_at_any_round():
     loop = DraftTargetLoop([1], SPECULATE, ScriptedModel(counting), ScriptedModel(counting))
     for _, _new in zip(range(2), loop, strict=False):

@@ -95,10 +95,18 @@ def clock() -> VirtualClock:
 def table_draft(clock: VirtualClock) -> Callable[..., DraftModel]:
     """Makes draft models over table runners; a pass takes 1 ms."""
 
-    def make(logits: Logits, vocab_size: int, *, blocks: int = 8192, pass_s: float = 0.001, **record: object) -> DraftModel:
+    def make(
+        logits: Logits,
+        vocab_size: int,
+        *,
+        blocks: int = 8192,
+        pass_s: float = 0.001,
+        target_vocab_size: int | None = None,
+        **record: object,
+    ) -> DraftModel:
         described = table_record(vocab_size, role="draft", **record)
         runner = TableRunner(logits, vocab_size, clock=clock, pass_s=pass_s)
-        return DraftModel(described, runner, BlockManager(blocks, 4))  # type: ignore[arg-type]
+        return DraftModel(described, runner, BlockManager(blocks, 4), target_vocab_size=target_vocab_size)  # type: ignore[arg-type]
 
     return make
 

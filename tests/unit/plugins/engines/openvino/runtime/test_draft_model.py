@@ -106,6 +106,27 @@ def test_sampled_draft_says_what_it_was_drawn_from(make_model: MakeModel) -> Non
     assert draft.drawn_from[0].of(8) == pytest.approx(expected)
 
 
+def test_ids_that_the_target_does_not_have_are_never_drafted(table_draft: MakeModel) -> None:
+    """Its vocabulary is padded to 50, the target's has 40 ids; the likeliest of what is left is id 0."""
+    wide = table_draft(counting_up, VOCAB, target_vocab_size=40)
+    assert wide.propose([Want(sequence(37), 4, sampled=False)])[0].tokens == [38, 39, 0, 1]
+    sampled = wide.propose([Want(sequence(39, sampling=Sampling(seed=3)), 3, sampled=True)])[0]
+    assert [len(q.ids) for q in sampled.drawn_from] == [40] * 3
+    assert max(sampled.tokens) < 40
+
+
+def test_behind_an_id_that_it_does_not_have_it_is_silent(table_draft: MakeModel) -> None:
+    narrow = table_draft(counting_up, VOCAB, target_vocab_size=64)
+    drafts = narrow.propose([Want(sequence(3, 50, 4), 2, sampled=False), Want(sequence(3, 4), 2, sampled=False)])
+    assert [draft.tokens for draft in drafts] == [[], [5, 6]]
+    assert all(max(tokens) < VOCAB for one in fed(narrow) for _, tokens in one)
+
+
+def test_a_ban_of_an_id_that_it_does_not_have_is_no_ban(table_draft: MakeModel) -> None:
+    one = sequence(3, bad_words=((60,), (4,)), end_ids=(61,), min_tokens=20)
+    assert table_draft(counting_up, VOCAB, target_vocab_size=64).propose([Want(one, 1, sampled=False)])[0].tokens == [0]
+
+
 def test_penalties_hold_for_the_draft_too(make_model: MakeModel) -> None:
     """Token 8 was said before; its penalty is larger than its lead."""
     one = sequence(8, 7, sampling=Sampling(top_k=1, presence_penalty=2.0))
