@@ -15,8 +15,9 @@ def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | N
     host = physical_memory_bytes() if host_memory_bytes is None else host_memory_bytes
     if plan.device_bytes:
         yield from _check_device(spec, plan)
-        yield from _check_fractions(plan)
-        yield from _check_build_device(plan)
+        if plan.full_sequences:
+            yield from _check_fractions(plan)
+            yield from _check_build_device(plan)
     else:
         yield from _check_host(plan, host)
     yield from _check_build_host(plan, host)
@@ -84,15 +85,17 @@ def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
     """Two engines on one device at the default fraction: what the first to load leaves for the second."""
     steps = [(order[0], order[1]) for order in plan.load_orders if len(order) == 2]
     own = {engine.role: engine.own_bytes for engine in plan.engines}
-    if len(steps) < 2 or plan.budget_bytes <= 0 or all(first.default_left_bytes > own[second.role] for first, second in steps):
+    failing = [second.role for first, second in steps if first.default_left_bytes < own[second.role]]
+    if len(steps) < 2 or not failing:
         return
     orders = "; ".join(
         f"{first.role} first takes {DEFAULT_FRACTION} of {_gib(first.free_bytes)} and leaves {_gib(first.default_left_bytes)} for the "
         f"{second.role}'s {_gib(own[second.role])}"
         for first, second in steps
     )
+    outcome = "would load in neither order" if len(failing) == len(steps) else "would load in one order only"
     message = (
-        f"With both KV fractions at TensorRT-LLM's default of {DEFAULT_FRACTION} the pair would not load on one {plan.chip}: {orders}. "
+        f"With both KV fractions at TensorRT-LLM's default of {DEFAULT_FRACTION} the pair {outcome} on one {plan.chip}: {orders}. "
         f"Both pools are capped at {plan.pool_tokens} tokens instead, so the order of loading does not matter."
     )
     fractions = ", ".join(f"{engine.role} {engine.free_fraction:.4f}" for engine in plan.engines)
@@ -100,16 +103,15 @@ def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
 
 
 def _check_build_device(plan: MemoryPlan) -> Iterator[Finding]:
-    if plan.build_chip_count <= plan.chip_count:
+    needed = plan.build_chip_count
+    if needed <= plan.chip_count:
         return
     message = (
-        f"Quantizing the largest checkpoint takes the device memory of {plan.build_chip_count} chips ({plan.chip}); "
-        f"the pair is to run on {plan.chip_count}."
+        f"Quantizing and building takes, by estimate, the device memory of {needed} chips ({plan.chip}); the pair is to run on "
+        f"{plan.chip_count}."
     )
-    fix = f"build where there are {plan.build_chip_count} or more, or start from a checkpoint that is stored in these weights"
-    yield Finding(
-        "MEM-BUILD-DEVICE", "warning", message, "hardware.count", str(plan.chip_count), f">= {plan.build_chip_count} to build", fix
-    )
+    fix = f"build where there are {needed} or more, or start from a checkpoint that is stored in these weights"
+    yield Finding("MEM-BUILD-DEVICE", "warning", message, "hardware.count", str(plan.chip_count), f">= {needed} to build", fix)
 
 
 def _check_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:

@@ -60,7 +60,7 @@ class Alternative:
     sequences: int
 
     def __str__(self) -> str:
-        changed = " with ".join(f"{field}: {value}" for field, value in self.changes.items())
+        changed = " and ".join(f"{field}: {value}" for field, value in self.changes.items())
         return f"{changed} ({self.sequences} sequence{'s' if self.sequences != 1 else ''})"
 
 

@@ -23,11 +23,16 @@ def test_two_models_on_one_card_with_both_fractions_at_their_default(plan_pair: 
     (found,) = findings(plan_pair, target_gib=40, draft_gib=14)
     assert (found.code, found.severity, found.field) == ("MEM-FRACTIONS", "info", "kv_cache")
     assert found.message == (
-        "With both KV fractions at TensorRT-LLM's default of 0.9 the pair would not load on one card: target first takes 0.9 of 40.0 GiB "
-        "and leaves 4.0 GiB for the draft's 14.0 GiB; draft first takes 0.9 of 66.0 GiB and leaves 6.6 GiB for the target's 40.0 GiB. "
+        "With both KV fractions at TensorRT-LLM's default of 0.9 the pair would load in neither order on one card: target first takes 0.9 of "
+        "40.0 GiB and leaves 4.0 GiB for the draft's 14.0 GiB; draft first takes 0.9 of 66.0 GiB and leaves 6.6 GiB for the target's 40.0 GiB. "
         "Both pools are capped at 147136 tokens instead, so the order of loading does not matter."
     )
     assert found.needed == "caps, or fractions of target 0.9452, draft 0.6327"
+
+
+def test_an_order_in_which_the_default_fractions_would_do(plan_pair: PlanPair) -> None:
+    (found,) = findings(plan_pair, target_gib=40, draft_gib=3)
+    assert "the pair would load in one order only on one card: target first takes 0.9 of 40.0 GiB and leaves 4.0 GiB" in found.message
 
 
 def test_the_answer_is_the_same_whichever_engine_is_named_first(plan_pair: PlanPair) -> None:
@@ -50,11 +55,11 @@ def test_weights_that_do_not_fit(plan_pair: PlanPair) -> None:
         "has, 0.8 GiB of them in reserve: no room is left for keys and values."
     )
     assert (found.found, found.needed) == ("146.0 GiB", "< 79.2 GiB")
-    assert found.fix == ("set target.weights: fp8 (10 sequences), or target.tensor_parallel: 2 with hardware.count: 2 (19 sequences)")
+    assert found.fix == ("set target.weights: fp8 (10 sequences), or target.tensor_parallel: 2 and hardware.count: 2 (19 sequences)")
 
 
 def test_a_sequence_that_does_not_fit(plan_pair: PlanPair) -> None:
-    (found,) = [f for f in findings(plan_pair, target_gib=60, draft_gib=6, limits=LONG) if f.severity == "error"]
+    (found,) = findings(plan_pair, target_gib=60, draft_gib=6, limits=LONG)
     assert (found.code, found.field) == ("MEM-POOL", "limits.max_sequence_tokens")
     assert found.message == (
         "One sequence of full length (131072 tokens, and 6 slots for drafts and the next token) takes 22.0 GiB of keys and values in both "
@@ -62,7 +67,7 @@ def test_a_sequence_that_does_not_fit(plan_pair: PlanPair) -> None:
     )
     assert found.fix == (
         "set limits.max_sequence_tokens: 78618, or target.kv_cache: fp8 (1 sequence), or target.weights: fp8 (1 sequence), "
-        "or target.tensor_parallel: 2 with hardware.count: 2 (3 sequences)"
+        "or target.tensor_parallel: 2 and hardware.count: 2 (3 sequences)"
     )
 
 
@@ -76,8 +81,8 @@ def test_a_batch_that_does_not_fit_at_full_length(plan_pair: PlanPair) -> None:
     )
     assert (found.found, found.needed) == ("16", "<= 4")
     assert found.fix == (
-        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178, or target.kv_cache: nvfp4 with draft.kv_cache: nvfp4 "
-        "(17 sequences), or target.tensor_parallel: 4 with hardware.count: 4 (30 sequences)"
+        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178, or target.kv_cache: nvfp4 and draft.kv_cache: nvfp4 "
+        "(17 sequences), or target.tensor_parallel: 4 and hardware.count: 4 (30 sequences)"
     )
 
 
@@ -106,7 +111,7 @@ def test_a_calibration_that_needs_more_cards_than_serve(plan_pair: PlanPair) -> 
     engine = {"build": BuildNeeds(0, 0, 197 * GIB)}
     (found,) = findings(plan_pair, engine=engine, target_gib=3, draft_gib=2)
     assert (found.code, found.severity, found.field) == ("MEM-BUILD-DEVICE", "warning", "hardware.count")
-    assert found.message == ("Quantizing the largest checkpoint takes the device memory of 3 chips (card); the pair is to run on 1.")
+    assert found.message == ("Quantizing and building takes, by estimate, the device memory of 3 chips (card); the pair is to run on 1.")
     assert findings(plan_pair, engine=engine, target_gib=3, draft_gib=2, hardware={"chip": "card", "count": 3}) == []
 
 

@@ -22,6 +22,14 @@ def test_the_worked_example_of_one_h200() -> None:
     assert (round(first.fraction, 3), round(second.fraction, 3)) == (0.864, 0.633)
 
 
+def test_the_documented_halves_hold_little_more_than_half_as_many() -> None:
+    """Both fractions at 0.5: 217.7k tokens of the target are usable, and 1088.6k of the draft wait for nothing."""
+    free = int(66.4 * GIB)
+    target, draft = free * 0.5 / (160 * KIB), free * 0.5 * 0.5 / (16 * KIB)
+    assert (target, draft) == (pytest.approx(217_700, rel=1e-3), pytest.approx(1_088_600, rel=1e-3))
+    assert balanced_tokens(free - reserve_bytes(free, free), [160 * KIB, 16 * KIB], 32) / min(target, draft) > 1.6
+
+
 @pytest.mark.parametrize(
     ("kv", "tokens"), [([160 * KIB, 16 * KIB], 1_000), ([160 * KIB], 1_000), ([16 * KIB, 160 * KIB], 1_000), ([1, 1], 2**40 // 2)]
 )
