@@ -118,11 +118,11 @@ def _begin_ids(processor: object) -> Iterator[int]:
 
 
 def _no_fast_tokenizer(folder: Path) -> RefusedError:
-    slow = [name for name in SLOW_FILES if (folder / name).is_file()]
-    found = ", ".join(slow) or "no tokenizer files"
-    message = f"{folder} holds {found} but no {FILE}: a fast tokenizer is needed, to compare what ids mean and to serve."
+    slow = ", ".join(name for name in SLOW_FILES if (folder / name).is_file())
+    holds = f"holds {slow} but no" if slow else "holds no"
+    message = f"{folder} {holds} {FILE}: a fast tokenizer is needed, to compare what ids mean and to serve."
     fix = _save_fast(folder) if slow else f"copy {FILE} and {SETTINGS} of the model into the folder"
-    return _refusal(folder, message, found=found, fix=fix)
+    return _refusal(folder, message, found=slow or "nothing", fix=fix)
 
 
 def _save_fast(folder: Path) -> str:
