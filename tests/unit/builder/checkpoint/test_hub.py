@@ -1,0 +1,210 @@
+"""Checkpoints by hub id, against a small server that speaks the few routes of a hub that are needed."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from builder.checkpoint import digest_folder, known_digest, read_checkpoint
+from builder.checkpoint.hub_folders import hub_source
+from builder.checkpoint.locate import ModelAccess, fetch_checkpoint, locate_checkpoint
+from builder.errors import MissingError, RefusedError, TandemError
+
+pytest.importorskip("huggingface_hub")
+
+Write = Callable[..., Path]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class Hub:
+    """A hub with one model, `acme/tiny`; `refuse` makes it answer every request so. `requests` are paths and ranges asked for."""
+
+    folder: Path
+    refuse: tuple[int, str] | None = None
+    refuse_files: tuple[int, str] | None = None
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    endpoint: str = ""
+
+    def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        if self.refuse:
+            return self.refuse[0], {"X-Error-Code": self.refuse[1]} if self.refuse[1] else {}, b"{}"
+        if path.startswith("/api/models/acme/tiny"):
+            if "/revision/" in path and path.partition("/revision/")[2].partition("?")[0] not in ("main", "v1", COMMIT):
+                return 404, {"X-Error-Code": "RevisionNotFound"}, b"{}"
+            if "/tree/" in path:
+                tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0"} for f in sorted(self.folder.iterdir())]
+                return 200, {}, json.dumps(tree).encode()
+            files = [{"rfilename": f.name, "size": f.stat().st_size, "blobId": "0"} for f in sorted(self.folder.iterdir())]
+            return 200, {}, json.dumps({"id": "acme/tiny", "modelId": "acme/tiny", "sha": COMMIT, "siblings": files}).encode()
+        name = path.rpartition("/")[2].partition("?")[0]
+        if path.startswith(f"/acme/tiny/resolve/{COMMIT}/") and (self.folder / name).is_file():
+            if self.refuse_files:
+                return self.refuse_files[0], {"X-Error-Code": self.refuse_files[1]}, b"{}"
+            return 200, {"X-Repo-Commit": COMMIT, "ETag": f'"{name}"'}, (self.folder / name).read_bytes()
+        return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
+
+
+@pytest.fixture
+def hub(write_checkpoint: Write) -> Iterator[Hub]:
+    hub = Hub(write_checkpoint("published"))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._send(body=True)
+
+        def do_HEAD(self) -> None:
+            self._send(body=False)
+
+        def _send(self, *, body: bool) -> None:
+            asked = self.headers.get("Range", "")
+            hub.requests.append((self.path, asked))
+            status, headers, content = hub.answer(self.path)
+            if asked and status == 200:
+                begin, _, end = asked.removeprefix("bytes=").partition("-")
+                status, total = 206, len(content)
+                content = content[int(begin) : int(end) + 1 if end else None]
+                headers["Content-Range"] = f"bytes {begin}-{int(begin) + len(content) - 1}/{total}"
+            self.send_response(status)
+            for key, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            if body:
+                self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    hub.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+    yield hub
+    server.shutdown()
+    server.server_close()
+
+
+def access_of(hub: Hub, tmp_path: Path, *, offline: bool = False) -> ModelAccess:
+    return ModelAccess(offline=offline, hub_cache=tmp_path / "cache", endpoint=hub.endpoint)
+
+
+def refused(text: str, tmp_path: Path, access: ModelAccess) -> TandemError:
+    with pytest.raises(TandemError) as caught:
+        locate_checkpoint(text, tmp_path, "target", access)
+    assert caught.value.finding.field == "target.checkpoint"
+    return caught.value
+
+
+def test_headers_are_enough_for_a_plan(hub: Hub, tmp_path: Path) -> None:
+    weights = hub.folder / "model.safetensors"
+    with weights.open("r+b") as stream:
+        stream.truncate(weights.stat().st_size)
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    read, published = read_checkpoint(folder, "target.checkpoint"), read_checkpoint(hub.folder, "target.checkpoint")
+    assert (read.shape, read.findings) == (published.shape, ())
+    assert (folder / "model.safetensors").stat().st_size == weights.stat().st_size
+    ranges = [asked for path, asked in hub.requests if path.endswith("model.safetensors")]
+    assert len(ranges) == 1
+    assert ranges[0].startswith("bytes=0-")
+
+
+def test_the_commit_is_pinned_and_recorded(hub: Hub, tmp_path: Path) -> None:
+    source = hub_source(locate_checkpoint("acme/tiny@v1", tmp_path, "target", access_of(hub, tmp_path)))
+    assert source is not None
+    assert (source.id, source.commit, source.headers_only) == ("acme/tiny", COMMIT, True)
+
+
+def test_headers_are_no_weights(hub: Hub, tmp_path: Path) -> None:
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    assert known_digest(folder, None) is None
+    with pytest.raises(MissingError) as caught:
+        digest_folder(folder)
+    assert caught.value.finding.code == "CKPT-HUB-HEADERS"
+
+
+def test_a_build_fetches_the_snapshot_of_the_same_commit(hub: Hub, tmp_path: Path) -> None:
+    access = access_of(hub, tmp_path)
+    folder = fetch_checkpoint(locate_checkpoint("acme/tiny", tmp_path, "target", access), "target", access)
+    assert digest_folder(folder) == digest_folder(hub.folder)
+    source = hub_source(folder)
+    assert source is not None
+    assert (source.commit, source.headers_only) == (COMMIT, False)
+    assert locate_checkpoint("acme/tiny", tmp_path, "target", access) == folder
+    assert fetch_checkpoint(folder, "target", access) == folder
+
+
+def test_offline_uses_what_was_fetched_and_asks_nobody(hub: Hub, tmp_path: Path) -> None:
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    hub.requests.clear()
+    offline = access_of(hub, tmp_path, offline=True)
+    assert locate_checkpoint("acme/tiny", tmp_path, "target", offline) == folder
+    assert locate_checkpoint(f"acme/tiny@{COMMIT}", tmp_path, "target", offline) == folder
+    with pytest.raises(MissingError) as caught:
+        fetch_checkpoint(folder, "target", offline)
+    assert caught.value.finding.code == "CKPT-HUB-OFFLINE"
+    assert hub.requests == []
+
+
+def test_offline_without_a_copy(hub: Hub, tmp_path: Path) -> None:
+    error = refused("acme/tiny", tmp_path, access_of(hub, tmp_path, offline=True))
+    assert isinstance(error, MissingError)
+    assert error.finding.code == "CKPT-HUB-OFFLINE"
+    assert str(error) == (
+        f"acme/tiny (revision main) is not on this machine (searched {tmp_path / 'cache'}), "
+        "and the hub may not be asked (--offline or HF_HUB_OFFLINE)."
+    )
+    assert hub.requests == []
+
+
+def test_the_environment_can_forbid_the_network(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert refused("acme/tiny", tmp_path, access_of(hub, tmp_path)).finding.code == "CKPT-HUB-OFFLINE"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ((404, "RepoNotFound"), "CKPT-HUB-UNKNOWN"),
+        ((401, "RepoNotFound"), "CKPT-HUB-UNKNOWN"),
+        ((401, ""), "CKPT-HUB-GATED"),
+        ((403, "GatedRepo"), "CKPT-HUB-GATED"),
+        ((403, ""), "CKPT-HUB-GATED"),
+        ((503, ""), "CKPT-HUB-UNREACHABLE"),
+    ],
+)
+def test_answers_of_the_hub(hub: Hub, tmp_path: Path, answer: tuple[int, str], code: str) -> None:
+    hub.refuse = answer
+    error = refused("acme/tiny", tmp_path, access_of(hub, tmp_path))
+    assert error.finding.code == code
+    assert isinstance(error, MissingError if code == "CKPT-HUB-UNREACHABLE" else RefusedError)
+
+
+def test_gated_files_of_a_listed_model(hub: Hub, tmp_path: Path) -> None:
+    hub.refuse_files = (403, "GatedRepo")
+    assert refused("acme/tiny", tmp_path, access_of(hub, tmp_path)).finding.code == "CKPT-HUB-GATED"
+    assert not list((tmp_path / "cache").rglob("*.safetensors"))
+
+
+def test_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
+    error = refused("acme/tiny@banana", tmp_path, access_of(hub, tmp_path))
+    assert str(error) == "acme/tiny has no revision banana on the hub."
+
+
+def test_nobody_listens(hub: Hub, tmp_path: Path) -> None:
+    access = ModelAccess(hub_cache=tmp_path / "cache", endpoint="http://127.0.0.1:9")
+    assert refused("acme/tiny", tmp_path, access).finding.code == "CKPT-HUB-UNREACHABLE"
+
+
+def test_scales_of_the_cache_are_fetched_with_the_header(hub: Hub, tmp_path: Path, write_scales: Callable[[Path], Path]) -> None:
+    write_scales(hub.folder)
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    assert read_checkpoint(folder, "target.checkpoint").stored.kv_scales == "good"
+
+
+def test_without_the_package(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub.errors", None)
+    error = refused("acme/tiny", tmp_path, access_of(hub, tmp_path))
+    assert (error.finding.code, error.finding.needed) == ("PACKAGE-MISSING", "huggingface_hub")
