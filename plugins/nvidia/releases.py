@@ -1,8 +1,7 @@
 """Releases of TensorRT-LLM and the Triton images that carry them: rows of `configs/releases.yaml`."""
 
-import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -99,6 +98,16 @@ def known_release(name: str) -> Release | None:
     return releases().get(name.removeprefix("v"))
 
 
-def nearest_release(name: str) -> str:
-    """The most similar known name."""
-    return (difflib.get_close_matches(name, releases(), n=1, cutoff=0.0) or [""])[0]
+def nearest_release(name: str, among: Sequence[Release]) -> Release:
+    """The one with the nearest number; for what is no number, the last that is final."""
+    try:
+        number = release_number(name)
+    except ValueError:
+        return [r for r in among if not r.candidate][-1]
+    return min(among, key=lambda release: distance(release.number, number))
+
+
+def distance(one: Number, other: Number) -> Number:
+    """How far two releases are apart, the largest step first."""
+    major, minor, patch, candidate = (abs(a - b) for a, b in zip(one, other, strict=True))
+    return major, minor, patch, candidate

@@ -46,8 +46,8 @@ def batched_tokens(case: Case) -> Findings:
         fix = f"set {field} to {needed} or more, or a lower limits.max_batch_size"
         yield finding("RULE-BATCHED-TOKENS", "error", field, message, found=tokens, needed=f">= {needed}", fix=fix)
     elif tokens > most:
-        sequences = f"{target.max_batch_size} sequences of {target.max_sequence_tokens} tokens"
-        message = f"{sequences} are {most} tokens, and a pass cannot have more; the builder lowers the limit of {tokens} to that."
+        sequences = f"limits.max_batch_size {target.max_batch_size} x limits.max_sequence_tokens {target.max_sequence_tokens}"
+        message = f"{sequences} is {most} tokens, and a pass cannot have more; the builder lowers the limit of {tokens} to that."
         yield finding("RULE-BATCHED-CLIPPED", "warning", field, message, found=tokens, needed=f"<= {most}", fix=f"set {field} to {most}")
     elif tokens > MOST_USEFUL_BATCHED_TOKENS:
         message = f"A pass of {tokens} tokens is not faster than one of {MOST_USEFUL_BATCHED_TOKENS} and takes memory from the cache."

@@ -10,6 +10,7 @@ from plugins.nvidia.releases import (
     at_least,
     at_most,
     containers,
+    distance,
     images_of,
     known_release,
     nearest_release,
@@ -50,7 +51,7 @@ def _refusal(asked: str, lane: Lane) -> Finding | None:
 
 
 def _unknown(asked: str, lane: Lane) -> Finding:
-    near = nearest_release(asked)
+    near = nearest_release(asked, lane.releases).name
     message = f"No TensorRT-LLM release {asked} is in the capability data; the nearest name is {near}."
     known = ", ".join(r.name for r in lane.releases)
     fix = f'write release: "{near}", or add a row to configs/releases.yaml'
@@ -78,17 +79,13 @@ def image_exists(case: Case) -> Findings:
         return
     carried = [(releases()[c.release], c) for c in containers()]
     final = [(other, c) for other, c in carried if case.lane.has(other.number) and not other.candidate]
-    _, nearest = min(final, key=lambda pair: _distance(pair[0], release))
+    _, nearest = min(final, key=lambda pair: distance(pair[0].number, release.number))
     message = (
         f"No Triton image is known to carry TensorRT-LLM {release.name}, and an engine loads only in the release that built it; "
         f"the nearest is {nearest.release} in {nearest.image}."
     )
     fix = f'set engine.release to "{nearest.release}", or make an image of your own'
     yield finding("RULE-NO-IMAGE", "warning", FIELD, message, found=release.name, needed=nearest.release, fix=fix)
-
-
-def _distance(one: Release, other: Release) -> tuple[int, ...]:
-    return tuple(abs(a - b) for a, b in zip(one.number, other.number, strict=True))
 
 
 def architecture_known(case: Case) -> Findings:

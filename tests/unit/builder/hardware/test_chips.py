@@ -11,7 +11,8 @@ AICONFIGURATOR = ["h100_sxm", "h200_sxm", "b200_sxm", "b300_sxm", "gb200", "gb30
 
 @pytest.mark.parametrize("chip", GPUS, ids=lambda chip: chip.name)
 def test_row_is_whole(chip: Chip) -> None:
-    assert chip.sources and all(chip.sources)
+    assert chip.sources
+    assert all(chip.sources)
     assert chip.certainty in {"published", "measured", "inferred"}
     assert 20 * 2**30 < chip.memory_bytes < 300 * 2**30
     assert 2e11 < chip.bandwidth_bytes_per_s < 1e13
