@@ -1,7 +1,7 @@
 """What would make room: other precisions, more parallelism, other chips, each tried by formula and by the lane's own rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -28,12 +28,13 @@ class Setting:
     chip: Chip
     chip_count: int
     models: Models
+    facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
     def changed(self, change: Change, chips: Mapping[str, Chip]) -> "Setting":
         """The setting with the fields of `change`."""
         chip = chips[change["hardware.chip"]] if "hardware.chip" in change else self.chip
         models = [(replace(request, chip=chip.name, **_of_role(change, request.role)), shape) for request, shape in self.models]
-        return Setting(self.spec, chip, change.get("hardware.count", self.chip_count), models)
+        return replace(self, chip=chip, chip_count=change.get("hardware.count", self.chip_count), models=models)
 
     def sequences(self, engine: Engine) -> int:
         """Sequences of full length that its pools hold."""
@@ -43,17 +44,17 @@ class Setting:
     def refusals(self, engine: Engine) -> set[tuple[str, str]]:
         """Codes and fields of the lane's errors."""
         findings = [finding for request, _ in self.models for finding in engine.check(request)]
-        models = tuple((request, ModelFacts(request.checkpoint, {}, shape)) for request, shape in self.models)
+        models = tuple(
+            (request, self.facts.get(request.role) or ModelFacts(request.checkpoint, {}, shape)) for request, shape in self.models
+        )
         findings += engine.check_deployment(replace(deployment(self.spec, self.chip, models), chip_count=self.chip_count))
         return {(finding.code, finding.field) for finding in findings if finding.severity == "error"}
 
 
-def alternatives(
-    spec: PairSpec, chip: Chip, engine: Engine, models: Models, *, chips: Mapping[str, Chip], sequences: int
-) -> tuple[Alternative, ...]:
+def alternatives(start: Setting, engine: Engine, *, chips: Mapping[str, Chip], sequences: int) -> tuple[Alternative, ...]:
     """The least change of each kind with which the pools hold `sequences` of full length; pairs of changes where no single one does."""
-    start = Setting(spec, chip, spec.hardware.count, models)
-    kinds = [list(kind) for kind in (_kv_caches(start), _weights(start), _tensor_parallel(start), _chips(start, chips))]
+    candidates = (_kv_caches(start), _weights(start), _draft_parallel(start), _tensor_parallel(start), _chips(start, chips))
+    kinds = [list(kind) for kind in candidates]
     refused = start.refusals(engine)
 
     def first(changes: Sequence[Change]) -> Alternative | None:
@@ -93,6 +94,16 @@ def _tensor_parallel(start: Setting) -> Iterator[Change]:
             chip_count = size * request.pipeline_parallel
             count = {"hardware.count": chip_count} if chip_count > start.chip_count else {}
             yield {f"{role}.tensor_parallel": size for role in roles} | count
+
+
+def _draft_parallel(start: Setting) -> Iterator[Change]:
+    """A draft that crowds the first chip can be spread over those that the target has anyway."""
+    if len(start.models) < 2 or start.spec.serve.topology == "single":
+        return
+    request, shape = start.models[1]
+    for size in TENSOR_PARALLEL:
+        if request.tensor_parallel < size <= start.chip_count and shape.heads % size == 0:
+            yield {"draft.tensor_parallel": size}
 
 
 def _chips(start: Setting, chips: Mapping[str, Chip]) -> Iterator[Change]:

@@ -60,7 +60,7 @@ def _pool(spec: PairSpec, plan: MemoryPlan) -> Finding:
         f"and {_gib(plan.budget_bytes)} of each {plan.chip} are left beside weights, activations, runtime and reserve."
     )
     longest = longest_context_tokens(spec, plan.pool_tokens, 1)
-    fix = _fix(plan, *([f"limits.max_sequence_tokens: {longest}"] if longest > 1 else []))
+    fix = _fix(plan, *_shorter(spec, longest))
     found = str(spec.limits.max_sequence_tokens)
     return Finding("MEM-POOL", "error", message, "limits.max_sequence_tokens", found, f"<= {longest}", fix)
 
@@ -72,8 +72,18 @@ def _batch(spec: PairSpec, plan: MemoryPlan) -> Finding:
         "the others wait for room."
     )
     longest = longest_context_tokens(spec, plan.pool_tokens, batch)
-    own = [f"limits.max_batch_size: {plan.full_sequences}"] + ([f"limits.max_sequence_tokens: {longest}"] if longest > 1 else [])
+    own = [f"limits.max_batch_size: {plan.full_sequences}", *_shorter(spec, longest)]
     return Finding("MEM-BATCH", "warning", message, "limits.max_batch_size", str(batch), f"<= {plan.full_sequences}", _fix(plan, *own))
+
+
+def _shorter(spec: PairSpec, longest: int) -> list[str]:
+    """A lower limit, with the input's share of it kept where the input would no longer fit."""
+    limits = spec.limits
+    inputs = limits.max_input_tokens * longest // limits.max_sequence_tokens
+    if inputs < 1:
+        return []
+    kept = "" if limits.max_input_tokens < longest else f" and limits.max_input_tokens: {inputs}"
+    return [f"limits.max_sequence_tokens: {longest}{kept}"]
 
 
 def _fix(plan: MemoryPlan, *limits: str) -> str:

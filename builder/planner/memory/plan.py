@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 
-from builder.api import BuildNeeds, Chip, Engine
+from builder.api import BuildNeeds, Chip, Engine, ModelFacts
 from builder.hardware.chips import chips as known_chips
-from builder.planner.memory.alternatives import alternatives
+from builder.planner.memory.alternatives import Setting, alternatives
 from builder.planner.memory.model import Capacity, EngineShare, MemoryPlan
 from builder.planner.memory.needs import context_lengths, needed_tokens, sequence_tokens
 from builder.planner.memory.pools import LoadStep, Occupant, load_orders, needed_fraction
@@ -17,11 +17,20 @@ from builder.spec import PairSpec
 _FRACTION_STEPS = 10_000
 
 
-def plan_memory(spec: PairSpec, chip: Chip, engine: Engine, models: Models, *, chips: Mapping[str, Chip] | None = None) -> MemoryPlan:
+def plan_memory(
+    spec: PairSpec,
+    chip: Chip,
+    engine: Engine,
+    models: Models,
+    *,
+    facts: Mapping[str, ModelFacts] | None = None,
+    chips: Mapping[str, Chip] | None = None,
+) -> MemoryPlan:
     """Memory of the pair's engines, `models` with the target first, on the chips that the pair file names.
 
     Both pools hold the same number of tokens: a token of the target without its twin in the draft is of no use, and the reverse. Where the
-    limits do not fit, what would make room is looked for, also on other `chips` (all known ones when not given).
+    limits do not fit, what would make room is looked for, also on other `chips` (all known ones when not given); with the `facts` of both
+    checkpoints by role, the lane judges it by what they store.
     """
     shares = shares_of(engine, models)
     tokens, needed = pool_tokens(spec, chip, shares), needed_tokens(spec)
@@ -45,8 +54,9 @@ def plan_memory(spec: PairSpec, chip: Chip, engine: Engine, models: Models, *, c
     if tokens >= needed:
         return plan
     sequences = spec.limits.max_batch_size if plan.full_sequences else 1
+    start = Setting(spec, chip, spec.hardware.count, models, facts or {})
     others = known_chips() if chips is None else chips
-    return replace(plan, alternatives=alternatives(spec, chip, engine, models, chips=others, sequences=sequences))
+    return replace(plan, alternatives=alternatives(start, engine, chips=others, sequences=sequences))
 
 
 def _orders(spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare]) -> tuple[tuple[LoadStep, ...], ...]:

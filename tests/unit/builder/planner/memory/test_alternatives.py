@@ -55,3 +55,10 @@ def test_changes_are_paired_where_no_single_one_is_enough(plan_pair: PlanPair) -
 
 def test_no_way_out_is_made_up(plan_pair: PlanPair) -> None:
     assert ways(plan_pair, target_gib=1e6) == []
+
+
+def test_a_draft_that_crowds_the_first_chip_is_spread(plan_pair: PlanPair) -> None:
+    found = ways(plan_pair, target_gib=100, draft_gib=40, target_parallel=2, hardware={"chip": "card", "count": 2})
+    assert {"draft.tensor_parallel": "2"} in found
+    one_process = {"serve": {"topology": "single"}, "hardware": {"chip": "card", "count": 2}}
+    assert {"draft.tensor_parallel": "2"} not in ways(plan_pair, target_gib=100, draft_gib=40, target_parallel=2, **one_process)

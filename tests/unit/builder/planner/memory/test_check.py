@@ -23,8 +23,9 @@ def test_two_models_on_one_card_with_both_fractions_at_their_default(plan_pair: 
     (found,) = findings(plan_pair, target_gib=40, draft_gib=14)
     assert (found.code, found.severity, found.field) == ("MEM-FRACTIONS", "info", "kv_cache")
     assert found.message == (
-        "With both KV fractions at TensorRT-LLM's default of 0.9 the pair would load in neither order on one card: target first takes 0.9 of "
-        "40.0 GiB and leaves 4.0 GiB for the draft's 14.0 GiB; draft first takes 0.9 of 66.0 GiB and leaves 6.6 GiB for the target's 40.0 GiB. "
+        "With both KV fractions at TensorRT-LLM's default of 0.9 the pair would load in neither order on one card: target first takes 0.9 "
+        "of 40.0 GiB and leaves 4.0 GiB for the draft's 14.0 GiB; draft first takes 0.9 of 66.0 GiB and leaves 6.6 GiB for the target's "
+        "40.0 GiB. "
         "Both pools are capped at 147136 tokens instead, so the order of loading does not matter."
     )
     assert found.needed == "caps, or fractions of target 0.9452, draft 0.6327"
@@ -66,8 +67,8 @@ def test_a_sequence_that_does_not_fit(plan_pair: PlanPair) -> None:
         "pools, and 13.2 GiB of each card are left beside weights, activations, runtime and reserve."
     )
     assert found.fix == (
-        "set limits.max_sequence_tokens: 78618, or target.kv_cache: fp8 (1 sequence), or target.weights: fp8 (1 sequence), "
-        "or target.tensor_parallel: 2 and hardware.count: 2 (3 sequences)"
+        "set limits.max_sequence_tokens: 78618 and limits.max_input_tokens: 59980, or target.kv_cache: fp8 (1 sequence), "
+        "or target.weights: fp8 (1 sequence), or target.tensor_parallel: 2 and hardware.count: 2 (3 sequences)"
     )
 
 
@@ -81,8 +82,9 @@ def test_a_batch_that_does_not_fit_at_full_length(plan_pair: PlanPair) -> None:
     )
     assert (found.found, found.needed) == ("16", "<= 4")
     assert found.fix == (
-        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178, or target.kv_cache: nvfp4 and draft.kv_cache: nvfp4 "
-        "(17 sequences), or target.tensor_parallel: 4 and hardware.count: 4 (30 sequences)"
+        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178 and limits.max_input_tokens: 8402, "
+        "or target.kv_cache: nvfp4 and draft.kv_cache: nvfp4 (17 sequences), "
+        "or target.tensor_parallel: 4 and hardware.count: 4 (30 sequences)"
     )
 
 
