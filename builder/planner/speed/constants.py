@@ -1,0 +1,60 @@
+"""Constants of the speed prediction: `configs/speed.yaml`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """What a chip family reaches of its published rates; times in seconds."""
+
+    bandwidth_share: float
+    rate_share: float
+    layer_s: float
+    all_reduce_s: float
+    stage_s: float
+    step_s: float
+    products: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """Time beside the kernels: for each draft step and for each cycle. `source` says where the figures come from."""
+
+    draft_step_s: float
+    cycle_s: float
+    source: str
+    certainty: str = "measured"
+
+
+@cache
+def constants() -> Mapping[str, Any]:
+    """The file's content."""
+    data: Mapping[str, Any] = yaml.safe_load(files("configs").joinpath("speed.yaml").read_text(encoding="utf-8"))
+    return data
+
+
+def roofline_of(family: str) -> Roofline:
+    """Constants of a chip family; those that it does not state are the default's."""
+    rows = constants()["roofline"]
+    row = {**rows["default"], **rows.get(family, {})}
+    return Roofline(**{name: row[name] for name in Roofline.__dataclass_fields__})
+
+
+def overheads_of(engine_kind: str, *, lookup_only: bool) -> Overheads:
+    """Overheads of an engine lane, with a draft model or with prompt lookup alone."""
+    rows = constants()["overheads"]
+    row = rows.get(engine_kind, rows["default"])
+    if lookup_only:
+        return Overheads(0.0, row["lookup_cycle_s"], row["source"], row["certainty"])
+    return Overheads(row["draft_step_s"], row["cycle_s"], row["source"], row["certainty"])
+
+
+def error_band(provider: str) -> float:
+    """Share by which a provider's step times may be off."""
+    return float(constants()["error_bands"][provider])
