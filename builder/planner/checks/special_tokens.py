@@ -30,7 +30,7 @@ def check_tokenizer_files(model: Model) -> Iterator[Finding]:
     special = _special(model, model.tokenizer)
     for name, token in special.unknown.items():
         message = (
-            f"{model.tokenizer.folder.name}: {name} is {token.text!r}, which is no entry of the tokenizer of {model}; "
+            f"tokenizer_config.json of {model} sets {name} to {token.text!r}, which is no entry of tokenizer.json; "
             "transformers would add it behind the last id, which the model may not have."
         )
         fix = f"set {name} in tokenizer_config.json to a token of tokenizer.json"

@@ -1,0 +1,105 @@
+"""Limits that hold in every lane: one accepted and one refused case for each rule."""
+
+from collections.abc import Callable
+
+import pytest
+
+from builder.checkpoint import Checkpoint
+from builder.errors import Finding
+
+MakeCheckpoint = Callable[..., Checkpoint]
+Check = Callable[..., list[Finding]]
+
+
+def only(findings: list[Finding], code: str, severity: str) -> Finding:
+    assert [(finding.code, finding.severity) for finding in findings] == [(code, severity)]
+    return findings[0]
+
+
+def test_target_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target = checkpoint("target", max_positions=4096)
+    finding = only(check(target, limits={"max_sequence_tokens": 4097}), "PAIR-CONTEXT", "error")
+    assert finding.message == "The target models/target was made for 4096 positions, limits.max_sequence_tokens asks for 4097."
+    assert (finding.field, finding.fix) == ("limits.max_sequence_tokens", "set limits.max_sequence_tokens to 4096 or less")
+    assert check(target, limits={"max_sequence_tokens": 4096}) == []
+
+
+def test_draft_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
+    """A draft that is asked beyond its positions reads memory it does not own (NVIDIA/TensorRT-LLM#4879)."""
+    target, draft = checkpoint("target", max_positions=131_072), checkpoint("draft", max_positions=2048)
+    finding = only(check(target, draft, limits={"max_sequence_tokens": 3000}), "PAIR-CONTEXT", "error")
+    assert finding.message == (
+        "The draft models/draft was made for 2048 positions, limits.max_sequence_tokens asks for 3000 (the target models/target reaches "
+        "131072); the draft reads every sequence to its end."
+    )
+    assert finding.fix == "set limits.max_sequence_tokens to 2048 or less, or take a draft that reaches further"
+    assert check(target, draft, limits={"max_sequence_tokens": 2048}) == []
+
+
+def test_positions_without_a_limit(checkpoint: MakeCheckpoint, check: Check) -> None:
+    assert check(checkpoint("target", max_positions=0), limits={"max_sequence_tokens": 1 << 20}) == []
+
+
+LONG_PROMPT = {"max_input_tokens": 250, "max_sequence_tokens": 256}
+
+
+def test_room_for_a_draft_behind_the_longest_prompt(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target, gates = checkpoint("target"), {"accuracy": {"window_tokens": 128}}
+    finding = only(check(target, limits=LONG_PROMPT, gates=gates, speculation={"max_draft_tokens": 6}), "PAIR-DRAFT-ROOM", "warning")
+    assert finding.message == (
+        "A prompt of limits.max_input_tokens (250) leaves 6 tokens of limits.max_sequence_tokens (256) for the answer, fewer than the 7 of "
+        "one verified draft (speculation.max_draft_tokens 6 and the target's own): behind long prompts drafts are cut short."
+    )
+    assert check(target, limits=LONG_PROMPT, gates=gates, speculation={"max_draft_tokens": 5}) == []
+    assert check(target, limits=LONG_PROMPT, gates=gates, speculation={"max_draft_tokens": 6}, draft={"method": "none"}) == []
+
+
+def test_a_pass_holds_the_drafts_of_a_full_batch(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target = checkpoint("target")
+    limits = {"max_batch_size": 16, "max_batched_tokens": 95}
+    finding = only(check(target, limits=limits, speculation={"max_draft_tokens": 5}), "PAIR-BATCHED-TOKENS", "warning")
+    assert finding.message == (
+        "A full batch of 16 sequences verifies 16 x 6 = 96 tokens in a pass, limits.max_batched_tokens is 95: "
+        "some sequences wait for the next pass."
+    )
+    assert finding.fix == "set limits.max_batched_tokens to 96 or more, or draft fewer tokens"
+    assert check(target, limits={"max_batch_size": 16, "max_batched_tokens": 96}, speculation={"max_draft_tokens": 5}) == []
+    assert check(target, limits=limits, draft={"method": "none"}) == []
+
+
+def test_workload_s_prompt(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target = checkpoint("target")
+    finding = only(check(target, planning={"workload": {"input_tokens": 1537, "output_tokens": 500}}), "PAIR-WORKLOAD", "error")
+    assert finding.message == (
+        "planning.workload.input_tokens is 1537, but requests of more than 1536 prompt tokens (limits.max_input_tokens) are refused: "
+        "the prediction would be of requests that are never served."
+    )
+    assert finding.field == "planning.workload.input_tokens"
+    assert check(target, planning={"workload": {"input_tokens": 1536, "output_tokens": 512}}) == []
+
+
+def test_workload_s_sequence(checkpoint: MakeCheckpoint, check: Check) -> None:
+    finding = only(
+        check(checkpoint("target"), planning={"workload": {"input_tokens": 1500, "output_tokens": 600}}), "PAIR-WORKLOAD", "error"
+    )
+    assert finding.message == (
+        "planning.workload is 1500 + 600 = 2100 tokens, but a sequence ends at 2048 (limits.max_sequence_tokens): "
+        "the prediction would be of requests that are never served."
+    )
+    assert finding.field == "planning.workload.output_tokens"
+
+
+def test_the_default_workload_is_not_judged(checkpoint: MakeCheckpoint, check: Check) -> None:
+    assert check(checkpoint("target"), limits=LONG_PROMPT, gates={"accuracy": {"window_tokens": 128}}, planning={"acceptance": 0.6}) == []
+
+
+@pytest.mark.parametrize(("topology", "codes"), [("single", ["PAIR-TOPOLOGY"]), ("orchestrated", [])])
+def test_topology(checkpoint: MakeCheckpoint, check: Check, topology: str, codes: list[str]) -> None:
+    assert [f.code for f in check(checkpoint("target"), serve={"topology": topology})] == codes
+
+
+def test_every_reason_at_once(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target = checkpoint("target", max_positions=1024)
+    findings = check(target, target, serve={"topology": "single"}, planning={"workload": {"input_tokens": 4000}})
+    codes = ["PAIR-CONTEXT", "PAIR-CONTEXT", "PAIR-TOPOLOGY", "PAIR-WORKLOAD", "PAIR-WORKLOAD", "PAIR-DRAFT-IS-TARGET"]
+    assert [f.code for f in findings] == codes
