@@ -1,6 +1,6 @@
 """A sweep and the cost of tokens, as tables for people."""
 
-from typing import Any
+from collections.abc import Callable
 
 import click
 
@@ -18,10 +18,12 @@ def show_sweep(sweep: Sweep) -> None:
 
     swept = [field for field, values in sweep.axes.items() if len(values) > 1] or list(sweep.axes)
     names = [field.rpartition(".")[2].replace("_", " ") for field in swept]
-    figures = ("KV tokens", "requests", "tok/s per user", "tok/s in all", "speed-up")
-    price = [f"{sweep.price.currency} per 1M"] if sweep.price else []
     title = f"{sweep.name}: requests of {sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out (predictions)"
-    table = Table("row", *names, *figures, *price, title=title, title_justify="left")
+    table = Table("row", *names, title=title, title_justify="left")
+    for name in _figure_names(sweep):
+        table.add_column(name, justify="right")
+    if any(not row.ok for row in sweep.rows):
+        table.add_column("refused")
     for row in sweep.rows:
         table.add_row(*_cells(sweep, row, swept), style=_style(sweep, row))
     show_table(table)
@@ -46,15 +48,24 @@ def show_cost(cost: CostPlan, advice: HardwareAdvice | None = None) -> None:
         click.echo(advice.sentence)
 
 
+def _figure_names(sweep: Sweep) -> list[str]:
+    price = [f"{sweep.price.currency} per 1M"] if sweep.price else []
+    return ["KV tokens", "requests", "tok/s per user", "tok/s in all", "speed-up", *price]
+
+
 def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
     mark = "*" if row.number == sweep.recommended else "+" if row.number in sweep.front else ""
     cells = [f"{row.number}{mark}", *(str(row.settings[field]) for field in swept)]
     figures = row.figures
     if figures is None:
-        return [*cells, f"refused: {', '.join(row.codes)}"]
+        return [*cells, *([""] * len(_figure_names(sweep))), ", ".join(row.codes)]
     speeds = [f"{figures.tokens_per_s_per_user:.1f}", f"{figures.tokens_per_s:,.0f}", f"{figures.speedup:.2f}x"]
-    cost = [] if sweep.price is None else ["-" if figures.per_million is None else f"{figures.per_million:.3g}"]
+    cost = [] if sweep.price is None else [_or_dash(figures.per_million, _amount)]
     return [*cells, f"{figures.capacity_tokens:,}", f"{figures.sequences:,}", *speeds, *cost]
+
+
+def _amount(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
 def _style(sweep: Sweep, row: SweepRow) -> str:
@@ -93,12 +104,12 @@ def _price(cost: CostPlan) -> str:
 def _point_cells(point: CostPoint, *, with_price: bool) -> list[str]:
     load = point.load if point.batch == 1 else f"{point.load} (batch {point.batch})"
     tokens = [_or_dash(point.plain_tokens_per_chip_hour, count), _or_dash(point.speculative_tokens_per_chip_hour, count)]
-    cost = [_or_dash(point.plain_per_million, "{:.3g}".format), _or_dash(point.speculative_per_million, "{:.3g}".format)]
+    cost = [_or_dash(point.plain_per_million, _amount), _or_dash(point.speculative_per_million, _amount)]
     return [load, *tokens, *(cost if with_price else [])]
 
 
-def _or_dash(value: float | None, words: Any) -> str:
-    return "-" if value is None else str(words(value))
+def _or_dash(value: float | None, words: Callable[[float], str]) -> str:
+    return "-" if value is None else words(value)
 
 
 def _payback(payback: Payback, currency: str) -> str:

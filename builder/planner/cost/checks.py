@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-from builder.errors import Finding
+from builder.errors import Finding, Severity
 from builder.planner.cost.goal import goal_in_words
-from builder.planner.cost.model import CostPlan, CostPoint
-from builder.planner.cost.words import count, money, rate
+from builder.planner.cost.model import CostPlan
+from builder.planner.cost.words import money, rate
 from builder.spec import PairSpec
 
 PRICE_IS_OLD_AFTER = timedelta(days=90)
@@ -47,33 +47,28 @@ def _no_price() -> Finding:
 
 
 def _draft(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
-    saturated, alone = cost.points[-1], cost.points[0]
-    if not saturated.draft_loses:
+    """Only in money: that drafting is slower there, the speed plan says."""
+    alone, saturated = cost.points
+    dear, cheap = saturated.speculative_per_million, saturated.plain_per_million
+    if not saturated.draft_loses or dear is None or cheap is None:
         return
-    others = "at batch 1 it loses too" if alone.draft_loses else f"at batch 1 it wins ({alone.speedup:.2f}x)"
+    others = "at batch 1 it loses it too" if alone.draft_loses else f"at batch 1 it saves it ({alone.speedup:.2f}x)"
     message = (
-        f"at saturation (batch {saturated.batch}) the draft loses: {_with_and_without(saturated, cost.currency)}, "
-        f"{saturated.speedup:.2f}x; {others}"
+        f"at saturation (batch {saturated.batch}) the draft loses money: 1M output tokens cost {money(dear, cost.currency)} with it, "
+        f"{money(cheap, cost.currency)} without; {others}"
     )
-    if spec.speculation.adaptive:
+    adaptive = spec.speculation.adaptive
+    if adaptive:
         message += "; speculation.adaptive stops drafting there, but the draft keeps its memory"
-    fix = "set draft.method: none" if alone.draft_loses else _way_out_of_loss(spec)
-    yield Finding("COST-DRAFT-LOSES", "warning", message, "draft.method", f"{saturated.speedup:.2f}x", "at least 1.00x", fix)
+    severity: Severity = "info" if adaptive else "warning"
+    fix = "set draft.method: none" if alone.draft_loses else _way_out_of_loss(adaptive=adaptive)
+    yield Finding("COST-DRAFT-LOSES", severity, message, "draft.method", f"{saturated.speedup:.2f}x", "at least 1.00x", fix)
 
 
-def _way_out_of_loss(spec: PairSpec) -> str:
-    if not spec.speculation.adaptive:
-        return "set speculation.adaptive: true, or limits.max_batch_size to a batch at which the draft wins"
-    return "set limits.max_batch_size to a batch at which the draft wins, or draft.method: none where throughput is all that counts"
-
-
-def _with_and_without(point: CostPoint, currency: str) -> str:
-    dear, cheap = point.speculative_per_million, point.plain_per_million
-    if dear is not None and cheap is not None:
-        return f"1M output tokens cost {money(dear, currency)} with it, {money(cheap, currency)} without"
-    few, many = point.speculative_tokens_per_chip_hour, point.plain_tokens_per_chip_hour
-    assert few is not None
-    return f"a chip hour makes {count(few)} tokens with it, {count(many)} without"
+def _way_out_of_loss(*, adaptive: bool) -> str:
+    if adaptive:
+        return "set draft.method: none where throughput is all that counts, or limits.max_batch_size to a batch at which the draft wins"
+    return "set speculation.adaptive: true, or limits.max_batch_size to a batch at which the draft wins"
 
 
 def _paybacks(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:

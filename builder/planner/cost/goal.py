@@ -2,13 +2,14 @@
 
 import math
 
-from builder.planner.cost.model import GoalPoint, Speed, SpeedRow
+from builder.planner.cost.model import GoalPoint
 from builder.planner.cost.words import rate
+from builder.planner.speed import BatchRow, SpeedPlan
 from builder.spec import PairSpec
 from builder.spec.model import GoalSpec
 
 
-def served_tokens_per_s(spec: PairSpec, row: SpeedRow) -> float:
+def served_tokens_per_s(spec: PairSpec, row: BatchRow) -> float:
     """Tokens a second at one batch: an adaptive deployment stops drafting where drafting loses, another one does not."""
     if spec.draft.method == "none":
         return row.plain_tokens_per_s
@@ -35,12 +36,12 @@ def goal_reach(goal: GoalSpec, tokens_per_s_per_user: float, tokens_per_s: float
     return min(of_user, of_all)
 
 
-def goal_point(spec: PairSpec, speed: Speed) -> GoalPoint:
+def goal_point(spec: PairSpec, speed: SpeedPlan) -> GoalPoint:
     """Of the batches that fit and meet the goal the one with most tokens a second; if none does, the one that comes closest."""
     rows = [row for row in (*speed.rows, speed.saturation) if row.batch <= speed.saturation.batch]
     return max((_point(spec, row) for row in rows), key=lambda p: (p.met, p.tokens_per_s if p.met else p.reach))
 
 
-def _point(spec: PairSpec, row: SpeedRow) -> GoalPoint:
+def _point(spec: PairSpec, row: BatchRow) -> GoalPoint:
     rate_of_all = served_tokens_per_s(spec, row)
     return GoalPoint(goal_reach(spec.planning.goal, rate_of_all / row.batch, rate_of_all), row.batch, rate_of_all)

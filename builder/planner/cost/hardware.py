@@ -6,13 +6,14 @@ from typing import Any
 
 from builder.hardware.chips import Chip, chips
 from builder.planner.cost.goal import goal_in_words, goal_point
-from builder.planner.cost.model import Speed, cost_per_million
+from builder.planner.cost.model import cost_per_million
 from builder.planner.cost.words import money, rate
+from builder.planner.speed import SpeedPlan
 from builder.spec import PairSpec
 
 COUNTS = (1, 2, 4, 8)
 
-Evaluate = Callable[[str, int], tuple[bool, Speed | None]]
+Evaluate = Callable[[str, int], tuple[bool, SpeedPlan | None]]
 """Chip name and count to whether the pair is accepted and fits there, and its speed."""
 
 

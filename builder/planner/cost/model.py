@@ -1,37 +1,13 @@
 """Values of the cost plan. Money is in the currency of `planning.price`; without a price there is none, only tokens per chip hour."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from builder.spec.model import PriceSpec
 
 SECONDS_PER_HOUR = 3600
 MILLION = 1_000_000
-
-
-class SpeedRow(Protocol):
-    """Speed at one batch, in tokens a second of the whole deployment."""
-
-    @property
-    def batch(self) -> int: ...
-    @property
-    def plain_tokens_per_s(self) -> float: ...
-    @property
-    def speculative_tokens_per_s(self) -> float: ...
-
-
-class Speed(Protocol):
-    """Speed at every batch tried, the first being 1, and at the largest batch that fits."""
-
-    @property
-    def provider(self) -> str: ...
-    @property
-    def error_band(self) -> float: ...
-    @property
-    def rows(self) -> Sequence[SpeedRow]: ...
-    @property
-    def saturation(self) -> SpeedRow: ...
 
 
 def cost_per_million(tokens_per_s: float, price_per_chip_hour: float, chip_count: int) -> float:

@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 
 from builder.planner.cost.goal import goal_is_stated, goal_point
-from builder.planner.cost.model import CostPlan, CostPoint, Payback, Speed, SpeedRow
+from builder.planner.cost.model import CostPlan, CostPoint, Payback
+from builder.planner.speed import BatchRow, SpeedPlan
 from builder.spec import PairSpec
 
 
-def plan_cost(spec: PairSpec, speed: Speed, chip_count: int) -> CostPlan:
+def plan_cost(spec: PairSpec, speed: SpeedPlan, chip_count: int) -> CostPlan:
     """Tokens per chip hour, and money where `planning.price` is given, at batch 1 and at saturation."""
     points = (_point(spec, "batch 1", speed.rows[0], chip_count), _point(spec, "saturation", speed.saturation, chip_count))
     goal = goal_point(spec, speed) if goal_is_stated(spec.planning.goal) else None
     return CostPlan(chip_count, spec.planning.price, points, tuple(_paybacks(spec, points)), goal)
 
 
-def _point(spec: PairSpec, load: str, row: SpeedRow, chip_count: int) -> CostPoint:
+def _point(spec: PairSpec, load: str, row: BatchRow, chip_count: int) -> CostPoint:
     price = spec.planning.price.per_chip_hour if spec.planning.price else None
     speculative = row.speculative_tokens_per_s if spec.draft.method != "none" else None
     return CostPoint(load, row.batch, row.plain_tokens_per_s, speculative, chip_count, price)

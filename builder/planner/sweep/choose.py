@@ -1,5 +1,6 @@
 """Which rows no other row beats, which one to take, and one sentence that says why."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,14 +13,22 @@ from builder.spec.model import GoalSpec
 CLOSE = 0.02
 """Predicted rates that differ by less are taken as equal; choosing k by prediction lost up to 3 % on the published runs."""
 
+Merits = tuple[float, float, float]
 Working = Sequence[tuple[SweepRow, RowFigures]]
 
 
-def front(rows: Sequence[SweepRow]) -> tuple[int, ...]:
-    """Numbers of the rows that no other beats: none has at least their capacity, speed per user and rate per chip, and more of one."""
-    working = _working(rows)
-    merits = {row.number: _merits(figures) for row, figures in working}
-    return tuple(n for n, own in merits.items() if not any(_beats(other, own) for other in merits.values()))
+def front(rows: Sequence[SweepRow], recommended: int | None = None) -> tuple[int, ...]:
+    """Numbers of the rows that no other beats in capacity, speed per user and rate per chip; the recommended one is always among them.
+
+    Of rows that are close in all three one is kept, so that figures which differ by a rounding do not all count.
+    """
+    kept: list[tuple[int, Merits]] = []
+    best_first = sorted(_working(rows), key=lambda pair: (pair[0].number != recommended, -math.prod(_merits(pair[1])), pair[0].number))
+    for row, figures in best_first:
+        own = _merits(figures)
+        if not any(_covers(other, own) for _, other in kept):
+            kept.append((row.number, own))
+    return tuple(sorted(number for number, _ in kept))
 
 
 def choose(spec: PairSpec, rows: Sequence[SweepRow]) -> tuple[int | None, str]:
@@ -45,12 +54,13 @@ def _working(rows: Sequence[SweepRow]) -> Working:
     return [(row, row.figures) for row in rows if row.figures is not None]
 
 
-def _merits(figures: RowFigures) -> tuple[float, ...]:
+def _merits(figures: RowFigures) -> Merits:
     return figures.capacity_tokens, figures.tokens_per_s_per_user, figures.tokens_per_s_per_chip
 
 
-def _beats(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
-    return left != right and all(a >= b for a, b in zip(left, right, strict=True))
+def _covers(left: Merits, right: Merits) -> bool:
+    """Whether `left` is at least as good as `right` in everything, or so close that it does not matter."""
+    return all(a >= b * (1 - CLOSE) for a, b in zip(left, right, strict=True))
 
 
 def _reach(goal: GoalSpec, figures: RowFigures) -> float:

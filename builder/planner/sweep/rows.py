@@ -6,26 +6,14 @@ from typing import Protocol
 from builder.api import Progress
 from builder.errors import Finding, RefusedError
 from builder.planner.cost.goal import served_tokens_per_s
-from builder.planner.cost.model import Speed, cost_per_million
+from builder.planner.cost.model import cost_per_million
+from builder.planner.memory import MemoryPlan
 from builder.planner.memory.needs import sequence_tokens
+from builder.planner.speed import SpeedPlan
 from builder.planner.sweep.choose import choose, front
 from builder.planner.sweep.model import RowFigures, Sweep, SweepRow, row_label
 from builder.planner.sweep.settings import Axes, Setting, combinations, default_axes, parse_axes, with_settings
 from builder.spec import Pair, PairSpec
-
-
-class Share(Protocol):
-    """One engine's memory."""
-
-    @property
-    def pool_tokens(self) -> int: ...
-
-
-class Memory(Protocol):
-    """Memory of the pair, target first."""
-
-    @property
-    def engines(self) -> Sequence[Share]: ...
 
 
 class PlanLike(Protocol):
@@ -36,9 +24,9 @@ class PlanLike(Protocol):
     @property
     def findings(self) -> tuple[Finding, ...]: ...
     @property
-    def memory(self) -> Memory | None: ...
+    def memory(self) -> MemoryPlan | None: ...
     @property
-    def speed(self) -> Speed | None: ...
+    def speed(self) -> SpeedPlan | None: ...
 
 
 Evaluate = Callable[[Pair], PlanLike]
@@ -61,7 +49,7 @@ def sweep(pair: Pair, axes: Axes, evaluate: Evaluate, progress: Progress = lambd
         rows.append(_row(number, pair, chosen, axes, evaluate))
     recommended, sentence = choose(pair.spec, rows)
     spec = pair.spec
-    return Sweep(spec.name, axes, spec.planning.workload, spec.planning.price, tuple(rows), front(rows), recommended, sentence)
+    return Sweep(spec.name, axes, spec.planning.workload, spec.planning.price, tuple(rows), front(rows, recommended), recommended, sentence)
 
 
 def _row(number: int, pair: Pair, settings: Mapping[str, Setting], axes: Axes, evaluate: Evaluate) -> SweepRow:
@@ -83,14 +71,13 @@ def _refused(number: int, settings: Mapping[str, Setting], label: str, findings:
     return SweepRow(number, settings, label, codes, errors[0].message)
 
 
-def _figures(asked: PairSpec, spec: PairSpec, memory: Memory, speed: Speed) -> RowFigures:
+def _figures(asked: PairSpec, spec: PairSpec, memory: MemoryPlan, speed: SpeedPlan) -> RowFigures:
     row, chips, workload = speed.saturation, spec.hardware.count, spec.planning.workload
-    pool_tokens = memory.engines[0].pool_tokens
     served = served_tokens_per_s(spec, row)
     price = spec.planning.price if spec.hardware.chip == asked.hardware.chip else None
     return RowFigures(
-        capacity_tokens=pool_tokens,
-        sequences=pool_tokens // sequence_tokens(spec, workload.input_tokens + workload.output_tokens),
+        capacity_tokens=memory.pool_tokens,
+        sequences=memory.pool_tokens // sequence_tokens(spec, workload.input_tokens + workload.output_tokens),
         batch=row.batch,
         tokens_per_s=served,
         speedup=served / row.plain_tokens_per_s,

@@ -35,11 +35,11 @@ USAGE = "--sweep batch=1,8,32; short names: " + ", ".join(f"{short} = {field}" f
 def with_settings(pair: Pair, settings: Mapping[str, Setting]) -> Pair:
     """The pair with dotted fields changed and every rule of the pair file asked again.
 
-    With another `hardware.count` the target is split over all chips, unless `target.tensor_parallel` is set too. Raises FindingsError with
-    every value that is refused.
+    With another `hardware.count` the target is split over all chips, and a draft whose cache has the target's precision keeps doing so,
+    unless `target.tensor_parallel` or `draft.kv_cache` is set, too. Raises FindingsError with every value that is refused.
     """
     data = pair.spec.model_dump(exclude_unset=True)
-    for field, value in _with_split(pair.spec, settings).items():
+    for field, value in {**_followers(pair.spec, settings), **settings}.items():
         _put(data, field, value)
     try:
         spec = PairSpec.model_validate(data)
@@ -93,12 +93,15 @@ def _around(own: Setting, others: tuple[Setting, ...]) -> tuple[Setting, ...]:
     return tuple(sorted(values, key=lambda v: v if isinstance(v, int) else 0))
 
 
-def _with_split(spec: PairSpec, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+def _followers(spec: PairSpec, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Settings that change with others."""
+    followers: dict[str, Setting] = {}
     count = settings.get("hardware.count")
-    split = "target.tensor_parallel"
-    if not isinstance(count, int) or split in settings or count % spec.target.pipeline_parallel:
-        return dict(settings)
-    return {**settings, split: count // spec.target.pipeline_parallel}
+    if isinstance(count, int) and count % spec.target.pipeline_parallel == 0:
+        followers["target.tensor_parallel"] = count // spec.target.pipeline_parallel
+    if spec.has_draft_model and spec.draft.kv_cache == spec.target.kv_cache and "target.kv_cache" in settings:
+        followers["draft.kv_cache"] = settings["target.kv_cache"]
+    return followers
 
 
 def _put(data: dict[str, Any], field: str, value: Setting) -> None:

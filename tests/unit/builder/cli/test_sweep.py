@@ -36,8 +36,8 @@ def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[...
     text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "batch=1,4"], planning={"price": PRICE})
     rows = cells(text)
     assert [row[0] for row in rows] == ["1+", "2*", "3", "4"]
-    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "118"]
-    assert rows[3][:4] == ["4", "nvfp4", "4", "refused: RULE-KV-NVFP4"]
+    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "117.65", ""]
+    assert rows[3] == ["4", "nvfp4", "4", "", "", "", "", "", "", "RULE-KV-NVFP4"]
     assert "USD per 1M" in text
     assert "RULE-KV-NVFP4: an NVFP4 cache needs the sm_100 family" in text
     assert "Take row 2 (fp8 KV, batch 4)" in text.replace("\n", " ")
@@ -63,7 +63,10 @@ def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.Captur
     show_cost(plan_cost(spec, speed((1, 50, 150), (64, 2000, 1600)), 1), HardwareAdvice((), "None of 4 chips meets it."))
     text = capsys.readouterr().out
     assert "cost (prediction) at 3.60 USD per chip hour of 2026-11-01, an offer" in text
-    assert cells(text) == [["batch 1", "180,000", "540,000", "20", "6.67"], ["saturation (batch 64)", "7.2 M", "5.76 M", "0.5", "0.625"]]
+    assert cells(text) == [
+        ["batch 1", "180,000", "540,000", "20.00", "6.67"],
+        ["saturation (batch 64)", "7.2 M", "5.76 M", "0.500", "0.625"],
+    ]
     assert (
         "at batch 1 the draft saves 7.20 USD an hour and pays back the engineering cost of 7,200 USD in 1,000 hours or 540 M tokens\n"
         "at saturation the draft never pays back the engineering cost of 7,200 USD\n"

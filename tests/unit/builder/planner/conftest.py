@@ -1,43 +1,23 @@
 """Pairs and predicted speeds that tests of the planner's later parts share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from builder.planner.speed import BatchRow, SpeedPlan
+from builder.planner.speed.constants import Overheads
 from builder.spec import Pair, load_pair
 
 MakePair = Callable[..., Pair]
 
 
-@dataclass(frozen=True)
-class FakeRow:
-    """Tokens a second of the whole deployment at one batch."""
-
-    batch: int
-    plain_tokens_per_s: float
-    speculative_tokens_per_s: float
-
-
-@dataclass(frozen=True)
-class FakeSpeed:
-    """A speed plan from given rows; the last is saturation."""
-
-    rows: tuple[FakeRow, ...]
-    provider: str = "roofline"
-    error_band: float = 0.3
-
-    @property
-    def saturation(self) -> FakeRow:
-        return self.rows[-1]
-
-
-def speed(*rows: tuple[int, float, float]) -> FakeSpeed:
-    """Rows of batch, tokens/s of the target alone, tokens/s with the draft."""
-    return FakeSpeed(tuple(FakeRow(*row) for row in rows))
+def speed(*rows: tuple[int, float, float]) -> SpeedPlan:
+    """A speed plan of the roofline from batch, tokens/s of the target alone and tokens/s with the draft; the last is saturation."""
+    batches = tuple(BatchRow(batch, 0, 0, 0, 0, 1, plain, drafted, 5, None) for batch, plain, drafted in rows)
+    return SpeedPlan("roofline", 0.3, 0.3, 0.7, "assumed", Overheads(0, 0, "none"), batches, batches[-1], None, (), 100)
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import pytest
 
 from builder.errors import Finding
 from builder.planner.cost import check_cost, plan_cost
+from builder.planner.speed import SpeedPlan
 from builder.spec import Pair
-from tests.unit.builder.planner.conftest import FakeSpeed, speed
+from tests.unit.builder.planner.conftest import speed
 
 TODAY = date(2026, 11, 30)
 FAST = speed((1, 50, 150), (64, 2000, 2600))
@@ -17,7 +18,7 @@ LOSING = speed((1, 50, 150), (64, 2000, 1500))
 LOST = speed((1, 50, 40), (64, 2000, 1500))
 
 
-def findings(pair: Pair, rates: FakeSpeed = FAST) -> list[Finding]:
+def findings(pair: Pair, rates: SpeedPlan = FAST) -> list[Finding]:
     return list(check_cost(pair.spec, plan_cost(pair.spec, rates, pair.spec.hardware.count), today=TODAY))
 
 
@@ -55,21 +56,31 @@ def test_engineering_cost_without_a_price(make_pair: Callable[..., Pair]) -> Non
     assert finding.message == "an engineering cost is given but no price per chip hour, so when the draft pays it back cannot be said"
 
 
-def test_draft_that_loses_at_saturation_is_said_in_money(make_pair: Callable[..., Pair]) -> None:
-    (finding,) = findings(make_pair(planning=price(TODAY)), LOSING)
+def test_draft_that_loses_at_saturation(make_pair: Callable[..., Pair]) -> None:
+    (finding,) = findings(make_pair(planning=price(TODAY), speculation={"adaptive": False}), LOSING)
     assert (finding.code, finding.severity, finding.field) == ("COST-DRAFT-LOSES", "warning", "draft.method")
     assert finding.message == (
-        "at saturation (batch 64) the draft loses: 1M output tokens cost 0.667 USD with it, 0.5 USD without, 0.75x; at batch 1 it wins "
-        "(3.00x); speculation.adaptive stops drafting there, but the draft keeps its memory"
+        "at saturation (batch 64) the draft loses money: 1M output tokens cost 0.667 USD with it, 0.5 USD without; "
+        "at batch 1 it saves it (3.00x)"
     )
+    assert finding.fix == "set speculation.adaptive: true, or limits.max_batch_size to a batch at which the draft wins"
 
 
-def test_draft_that_loses_everywhere_is_said_in_tokens_without_a_price(make_pair: Callable[..., Pair]) -> None:
-    (finding,) = findings(make_pair(speculation={"adaptive": False}), LOST)
-    assert finding.message == (
-        "at saturation (batch 64) the draft loses: a chip hour makes 5.4 M tokens with it, 7.2 M without, 0.75x; at batch 1 it loses too"
-    )
+def test_adaptive_drafts_lose_only_their_memory(make_pair: Callable[..., Pair]) -> None:
+    (finding,) = findings(make_pair(planning=price(TODAY)), LOSING)
+    assert finding.severity == "info"
+    assert finding.message.endswith("(3.00x); speculation.adaptive stops drafting there, but the draft keeps its memory")
+
+
+def test_draft_that_loses_everywhere(make_pair: Callable[..., Pair]) -> None:
+    (finding,) = findings(make_pair(planning=price(TODAY), speculation={"adaptive": False}), LOST)
+    assert finding.message.endswith(" without; at batch 1 it loses it too")
     assert finding.fix == "set draft.method: none"
+
+
+@pytest.mark.parametrize("rates", [LOSING, LOST])
+def test_without_a_price_no_money_is_lost(make_pair: Callable[..., Pair], rates: SpeedPlan) -> None:
+    assert findings(make_pair(), rates) == []
 
 
 def test_engineering_cost_that_nothing_pays_back(make_pair: Callable[..., Pair]) -> None:
@@ -91,5 +102,5 @@ def test_goal_that_is_missed(make_pair: Callable[..., Pair]) -> None:
 
 
 @pytest.mark.parametrize("rates", [FAST, LOSING, LOST])
-def test_without_drafts_nothing_is_said_of_them(make_pair: Callable[..., Pair], rates: FakeSpeed) -> None:
+def test_without_drafts_nothing_is_said_of_them(make_pair: Callable[..., Pair], rates: SpeedPlan) -> None:
     assert findings(make_pair(draft={"method": "none", "checkpoint": None}, planning=price(TODAY)), rates) == []

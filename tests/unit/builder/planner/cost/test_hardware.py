@@ -8,8 +8,9 @@ import pytest
 
 from builder.api import Chip
 from builder.planner.cost import hardware_for_goal
+from builder.planner.speed import SpeedPlan
 from builder.spec import Pair
-from tests.unit.builder.planner.conftest import FakeSpeed, speed
+from tests.unit.builder.planner.conftest import speed
 
 GIB = 2**30
 
@@ -22,7 +23,7 @@ KNOWN = {c.name: c for c in (chip("small", 40), chip("middle", 80), chip("h200_s
 RATES = {"small": 10, "middle": 25, "h200_sxm": 60, "old": 2, "cpu": 1}
 
 
-def evaluate(name: str, count: int) -> tuple[bool, FakeSpeed | None]:
+def evaluate(name: str, count: int) -> tuple[bool, SpeedPlan | None]:
     """70 GiB must fit; a user gets the chip's rate times the count."""
     if KNOWN[name].memory_bytes * count < 70 * GIB:
         return False, None
@@ -75,7 +76,7 @@ def test_goal_that_nothing_meets(make_pair: Callable[..., Pair]) -> None:
 def test_processors_are_not_tried_for_a_pair_on_gpus(make_pair: Callable[..., Pair]) -> None:
     tried: list[str] = []
 
-    def note(name: str, count: int) -> tuple[bool, FakeSpeed | None]:
+    def note(name: str, count: int) -> tuple[bool, SpeedPlan | None]:
         tried.append(name)
         return evaluate(name, count)
 

@@ -4,31 +4,39 @@ from dataclasses import dataclass
 
 import pytest
 
-from builder.errors import Finding
+from builder.api import BuildNeeds, Finding
+from builder.planner.memory import EngineShare, MemoryPlan
+from builder.planner.speed import SpeedPlan
 from builder.planner.sweep import Evaluate
 from builder.spec import Pair
-from tests.unit.builder.planner.conftest import FakeSpeed, speed
+from tests.unit.builder.planner.conftest import speed
 
 KV_BYTES = {"bf16": 4.0, "fp8": 2.0, "nvfp4": 1.125}
 CHIPS = {"h200_sxm": 1.0, "b200_sxm": 2.0}
 
 
-@dataclass(frozen=True)
-class FakeShare:
-    pool_tokens: int
-
-
-@dataclass(frozen=True)
-class FakeMemory:
-    engines: tuple[FakeShare, ...]
+def memory(pool_tokens: int) -> MemoryPlan:
+    share = EngineShare("target", (0,), "fp8", 0, 0, 0, 2, pool_tokens)
+    return MemoryPlan(
+        chip="h200_sxm",
+        chip_count=1,
+        device_bytes=0,
+        reserve_bytes=0,
+        engines=(share,),
+        needed_tokens=0,
+        sequence_tokens=1,
+        capacity=(),
+        build=BuildNeeds(0, 0),
+        shared_memory_bytes=0,
+    )
 
 
 @dataclass(frozen=True)
 class FakePlan:
     ok: bool
     findings: tuple[Finding, ...]
-    memory: FakeMemory | None
-    speed: FakeSpeed | None
+    memory: MemoryPlan | None
+    speed: SpeedPlan | None
 
 
 def evaluate_by_law(pair: Pair) -> FakePlan:
@@ -42,7 +50,7 @@ def evaluate_by_law(pair: Pair) -> FakePlan:
     plain = pace * batch / (1 + 0.01 * batch)
     rates = speed((1, pace / 1.01, pace / 1.01), (batch, plain, plain * (1 + k / 2 / batch**0.5 - 0.01 * batch)))
     tokens = int(400_000 * pace / KV_BYTES[spec.target.kv_cache])
-    return FakePlan(True, (), FakeMemory((FakeShare(tokens),)), rates)
+    return FakePlan(True, (), memory(tokens), rates)
 
 
 @pytest.fixture

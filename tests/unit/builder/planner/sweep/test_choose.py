@@ -28,26 +28,27 @@ def test_front_keeps_what_nothing_beats() -> None:
     rows = [
         row(1, 1000, 1, 100),  # fastest for a user
         row(2, 1000, 8, 400),  # most tokens
-        row(3, 1000, 8, 390),  # beaten by 2
+        row(3, 1000, 8, 300),  # beaten by 2
         row(4, 2000, 8, 300),  # holds most
-        row(5, 1000, 1, 100),  # equal to 1: neither beats the other
-        refused(6, "MEM-FIT"),
+        row(5, 1000, 1, 100),  # equal to 1, which stands for both
+        row(6, 1005, 8, 350),  # beaten by 2: what it holds more is too little
+        refused(7, "MEM-FIT"),
     ]
-    assert front(rows) == (1, 2, 4, 5)
+    assert front(rows) == (1, 2, 4)
+    assert front(rows, recommended=5) == (2, 4, 5)
 
 
 figures = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 5), st.integers(1, 2))
 
 
 @given(st.lists(figures, min_size=1, max_size=12))
-def test_every_row_is_on_the_front_or_beaten_by_one_that_is(values: Sequence[tuple[int, int, int, int]]) -> None:
+def test_every_row_is_covered_by_the_front_and_no_row_beats_it(values: Sequence[tuple[int, int, int, int]]) -> None:
     rows = [row(i, capacity, batch, float(rate), chips=chips) for i, (capacity, batch, rate, chips) in enumerate(values)]
-    kept = front(rows)
-    assert kept
     merits = [(r.figures.capacity_tokens, r.figures.tokens_per_s_per_user, r.figures.tokens_per_s_per_chip) for r in rows if r.figures]
-    for i, own in enumerate(merits):
-        beaten = [j for j in kept if merits[j] != own and all(a >= b for a, b in zip(merits[j], own, strict=True))]
-        assert (i in kept) == (not beaten)
+    kept = front(rows)
+    for own in merits:
+        assert any(all(a >= b for a, b in zip(merits[j], own, strict=True)) for j in kept)
+        assert not any(own != merits[j] and all(a >= b for a, b in zip(own, merits[j], strict=True)) for j in kept)
 
 
 def test_without_a_goal_the_most_of_a_chip_and_what_it_gives_up(make_pair: MakePair) -> None:

@@ -52,6 +52,13 @@ def test_another_count_splits_the_target_over_all_chips(make_pair: MakePair) -> 
     assert with_settings(pair, {"hardware.count": 3}).spec.target.tensor_parallel == 1, "what cannot be split is left to the rules"
 
 
+def test_a_draft_with_the_same_cache_keeps_it(make_pair: MakePair) -> None:
+    same, other = make_pair(draft={"kv_cache": "fp8"}), make_pair(draft={"kv_cache": "auto"})
+    assert with_settings(same, {"target.kv_cache": "bf16"}).spec.draft.kv_cache == "bf16"
+    assert with_settings(same, {"target.kv_cache": "bf16", "draft.kv_cache": "auto"}).spec.draft.kv_cache == "auto"
+    assert with_settings(other, {"target.kv_cache": "bf16"}).spec.draft.kv_cache == "auto"
+
+
 def test_axes_by_short_and_dotted_name() -> None:
     axes = parse_axes(["kv=fp8, bf16", "batch=1,16", "planning.acceptance=0.6", "batch=16,32", "kv_cache.reuse=true"])
     assert axes == {
