@@ -18,6 +18,7 @@ SHARES = ("partial_rotary_factor", "rotary_pct")
 ORIGINAL = "original_max_position_embeddings"
 LOCAL_BASES = {"rope_local_base_freq": "sliding_attention", "local_rope_theta": "sliding_attention", "global_rope_theta": "full_attention"}
 """Fields that name the base of one kind of layer (gemma3, modernbert)."""
+FULL = "full_attention"
 NOT_FIELDS = {"rope_type", "type", "rope_theta"}
 
 
@@ -48,15 +49,22 @@ def read_rope(config: Mapping[str, Any]) -> Rope | None:
     scaling: Mapping[str, Any] = next((text[name] for name in SCALINGS if isinstance(text.get(name), Mapping)), {})
     theta = next((float(text[name]) for name in BASES if _is_number(text.get(name))), defaults.get("rope_theta"))
     by_layer = {kind: value for kind, value in scaling.items() if isinstance(value, Mapping)}
-    bases = defaults.get("rope_layers", {}) | {LOCAL_BASES[name]: text[name] for name in LOCAL_BASES if _is_number(text.get(name))}
+    bases = _bases(text, defaults)
     if not by_layer and bases:
         by_layer = {kind: {"rope_theta": base} for kind, base in bases.items()}
-        by_layer["full_attention"] = {**by_layer.get("full_attention", {}), **({"rope_theta": theta} if theta else {}), **scaling}
+        main = FULL if FULL in bases else next(iter(bases))
+        by_layer[main] = {**by_layer[main], **({"rope_theta": theta} if theta else {}), **scaling}
     if by_layer:
         ropes = {kind: _rope(value, bases.get(kind, theta), text) for kind, value in by_layer.items()}
-        outer = ropes.get("full_attention") or next(iter(ropes.values()))
+        outer = ropes.get(FULL) or next(iter(ropes.values()))
         return Rope(outer.kind, outer.theta, outer.fields, ropes)
     return _rope(scaling, theta, text) if scaling or theta else None
+
+
+def _bases(text: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, float | None]:
+    """The base of each kind of layer, as the family and older files' fields have it; None: the file's common one."""
+    local = {LOCAL_BASES[name]: float(text[name]) for name in LOCAL_BASES if _is_number(text.get(name))}
+    return {**({FULL: None} if local else {}), **defaults.get("rope_layers", {}), **local}
 
 
 def _rope(scaling: Mapping[str, Any], theta: float | None, text: Mapping[str, Any]) -> Rope:
