@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from builder.api import BuildNeeds, Finding
-from builder.planner.memory import EngineShare, MemoryPlan
+from builder.api import Finding
 from builder.planner.speed import SpeedPlan
 from builder.planner.sweep import Evaluate
 from builder.spec import Pair
@@ -15,27 +14,18 @@ KV_BYTES = {"bf16": 4.0, "fp8": 2.0, "nvfp4": 1.125}
 CHIPS = {"h200_sxm": 1.0, "b200_sxm": 2.0}
 
 
-def memory(pool_tokens: int) -> MemoryPlan:
-    share = EngineShare("target", (0,), "fp8", 0, 0, 0, 2, pool_tokens)
-    return MemoryPlan(
-        chip="h200_sxm",
-        chip_count=1,
-        device_bytes=0,
-        reserve_bytes=0,
-        engines=(share,),
-        needed_tokens=0,
-        sequence_tokens=1,
-        capacity=(),
-        build=BuildNeeds(0, 0),
-        shared_memory_bytes=0,
-    )
+@dataclass(frozen=True)
+class FakeMemory:
+    """All that a sweep asks of a memory plan."""
+
+    pool_tokens: int
 
 
 @dataclass(frozen=True)
 class FakePlan:
     ok: bool
     findings: tuple[Finding, ...]
-    memory: MemoryPlan | None
+    memory: FakeMemory | None
     speed: SpeedPlan | None
 
 
@@ -50,7 +40,7 @@ def evaluate_by_law(pair: Pair) -> FakePlan:
     plain = pace * batch / (1 + 0.01 * batch)
     rates = speed((1, pace / 1.01, pace / 1.01), (batch, plain, plain * (1 + k / 2 / batch**0.5 - 0.01 * batch)))
     tokens = int(400_000 * pace / KV_BYTES[spec.target.kv_cache])
-    return FakePlan(True, (), memory(tokens), rates)
+    return FakePlan(True, (), FakeMemory(tokens), rates)
 
 
 @pytest.fixture
