@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from builder.cli.console import progress_display, show_error, show_table
-from builder.cli.options import build_root_option, config_argument, json_option
+from builder.cli.options import config_argument, json_option, places_options
 from builder.errors import ExitCode
-from builder.pipeline.session import Session
+from builder.pipeline.session import Places, Session
 
 if TYPE_CHECKING:
     from builder.bench.report import BenchReport
@@ -29,7 +29,7 @@ def command() -> None:
 
 @command.command()
 @config_argument
-@build_root_option
+@places_options
 @json_option
 @click.option("--peers", type=FOLDER, default=Path("benchmarks/peers"), show_default=True, help="Folder of the peers.")
 @click.option("--prompts", type=FILE, default=None, help="Prompts as JSON lines; otherwise those of the gates.")
@@ -45,7 +45,7 @@ def engine(
     options: dict[str, bool],
     /,
     config: Path,
-    build_root: Path,
+    places: Places,
     as_json: bool,
     peers: Path,
     prompts: Path | None,
@@ -62,7 +62,7 @@ def engine(
     from builder.bench.report import BenchSettings
     from builder.pipeline.bench import bench_pair
 
-    session = Session.open(config, build_root)
+    session = Session.open(config, places)
     session.require_ok()
     settings = BenchSettings(**numbers)
     with progress_display("bench", quiet=options["quiet"]) as progress:

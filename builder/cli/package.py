@@ -4,23 +4,23 @@ from pathlib import Path
 
 import click
 
-from builder.cli.options import build_root_option, config_argument
+from builder.cli.options import config_argument, places_options
 from builder.cli.stages import StageDisplay
-from builder.pipeline.session import Session
+from builder.pipeline.session import Places, Session
 
 
 @click.command()
 @config_argument
-@build_root_option
+@places_options
 @click.pass_obj
-def command(options: dict[str, bool], config: Path, build_root: Path) -> None:
+def command(options: dict[str, bool], config: Path, places: Places) -> None:
     """Write the model repository, after building what is missing.
 
     Example: tandem package configs/pairs/smollm2-135m-cpu.yaml
     """
     from builder.pipeline import run
 
-    session = Session.open(config, build_root)
+    session = Session.open(config, places)
     session.require_ok()
     with session.workspace.locked(), StageDisplay(session, quiet=options["quiet"]) as display:
         run.build(session, display.reporter, display.listener)

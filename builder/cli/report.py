@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from builder.cli.options import build_root_option, config_argument, json_option
-from builder.pipeline.session import Session
+from builder.cli.options import config_argument, json_option, places_options
+from builder.pipeline.session import Places, Session
 
 
 @click.command()
 @config_argument
-@build_root_option
+@places_options
 @json_option
-def command(config: Path, build_root: Path, as_json: bool) -> None:
+def command(config: Path, places: Places, as_json: bool) -> None:
     """Print the report of the last validation.
 
     Example: tandem report configs/pairs/smollm2-135m-cpu.yaml
@@ -23,7 +23,7 @@ def command(config: Path, build_root: Path, as_json: bool) -> None:
 
     from builder.pipeline.serve import saved_report
 
-    session = Session.open(config, build_root)
+    session = Session.open(config, places)
     report = saved_report(session)
     if as_json:
         click.echo(json.dumps(report))

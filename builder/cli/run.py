@@ -5,18 +5,18 @@ from pathlib import Path
 
 import click
 
-from builder.cli.options import build_root_option, config_argument, json_option, tritonserver_option
+from builder.cli.options import config_argument, json_option, places_options, tritonserver_option
 from builder.cli.stages import StageDisplay, conclude
-from builder.pipeline.session import Session
+from builder.pipeline.session import Places, Session
 
 
 @click.command()
 @config_argument
-@build_root_option
+@places_options
 @json_option
 @tritonserver_option
 @click.pass_obj
-def command(options: dict[str, bool], config: Path, build_root: Path, as_json: bool, tritonserver: Path | None) -> int:
+def command(options: dict[str, bool], config: Path, places: Places, as_json: bool, tritonserver: Path | None) -> int:
     """Plan, build, package, validate and report. Finished stages are reused; exit code 1 when a gate fails.
 
     Example: tandem run configs/pairs/smollm2-135m-cpu.yaml
@@ -26,7 +26,7 @@ def command(options: dict[str, bool], config: Path, build_root: Path, as_json: b
     from builder.serving.installation import require_server
 
     began = time.monotonic()
-    session = Session.open(config, build_root)
+    session = Session.open(config, places)
     session.require_ok()
     require_server(tritonserver)
     session.workspace.root.mkdir(parents=True, exist_ok=True)

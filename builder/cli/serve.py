@@ -6,25 +6,25 @@ from pathlib import Path
 import click
 
 from builder.cli.console import progress_display
-from builder.cli.options import build_root_option, config_argument, tritonserver_option
-from builder.pipeline.session import Session
+from builder.cli.options import config_argument, places_options, tritonserver_option
+from builder.pipeline.session import Places, Session
 
 POLL_S = 0.5
 
 
 @click.command()
 @config_argument
-@build_root_option
+@places_options
 @tritonserver_option
 @click.pass_obj
-def command(options: dict[str, bool], config: Path, build_root: Path, tritonserver: Path | None) -> None:
+def command(options: dict[str, bool], config: Path, places: Places, tritonserver: Path | None) -> None:
     """Serve the packaged repository on loopback until Ctrl-C.
 
     Example: tandem serve configs/pairs/smollm2-135m-cpu.yaml
     """
     from builder.pipeline.serve import planned_ports, serving
 
-    session = Session.open(config, build_root)
+    session = Session.open(config, places)
     ports = planned_ports(session)
     with progress_display("serve", quiet=options["quiet"]) as progress:
         server_context = serving(session, ports=ports, tritonserver=tritonserver, progress=progress)

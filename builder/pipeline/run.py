@@ -15,7 +15,7 @@ from builder.packaging.plan import PackagePlan
 from builder.packaging.repository import package
 from builder.pipeline.build import BuildJob, build_engine
 from builder.pipeline.session import Session
-from builder.planner.plan import PlannedStage
+from builder.planner.stages import PlannedStage
 
 DISK_RESERVE_BYTES = 200_000_000
 
@@ -48,9 +48,9 @@ def build(session: Session, reporter: Reporter, listener: Listener) -> None:
             needed=", ".join(missing),
             fix=f"pip install 'trt-tandem[{session.plan.pair.spec.engine.kind}]'",
         )
-    for request, memory in zip(session.plan.requests, session.plan.memory, strict=True):
+    for request, needs in zip(session.plan.requests, session.plan.build_needs, strict=True):
         stage = _stage(session, f"build-{request.role}")
-        _run(session, stage, reporter, listener, partial(_build_one, session, request, reporter), 4 * memory.weights_bytes)
+        _run(session, stage, reporter, listener, partial(_build_one, session, request, reporter), needs.disk_bytes)
 
 
 def package_repository(session: Session, reporter: Reporter, listener: Listener) -> None:
@@ -91,7 +91,9 @@ def _build_one(session: Session, request: EngineRequest, reporter: Reporter) -> 
 
 def _package(session: Session, stage: PlannedStage) -> int:
     spec, workspace = session.plan.pair.spec, session.workspace
-    pools = {memory.role: memory.pool_tokens for memory in session.plan.memory}
+    memory = session.plan.memory
+    assert memory is not None
+    pools = {share.role: share.pool_tokens for share in memory.engines}
     plan = PackagePlan(
         target_engine_dir=workspace.path("engines/target"),
         tokenizer_dir=workspace.path("engines/target/tokenizer"),

@@ -5,10 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import registry
+from builder.checkpoint import ModelAccess, digest_folder, known_digest
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
-from builder.planner import Plan, make_plan
+from builder.planner import Plan, PlanContext, make_plan
 from builder.spec import load_pair
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folder of all deployments, a folder of checkpoints by hub id, and whether the hub must not be asked."""
+
+    build_root: Path
+    models: Path | None = None
+    offline: bool = False
 
 
 @dataclass(frozen=True)
@@ -19,12 +29,15 @@ class Session:
     workspace: Workspace
 
     @classmethod
-    def open(cls, config: Path, build_root: Path) -> "Session":
-        """Read, check and plan a pair file. Raises RefusedError when the file itself is refused; other refusals are in the plan."""
+    def open(cls, config: Path, places: Places, *, hash_weights: bool = True) -> "Session":
+        """Read, check and plan a pair file. Raises RefusedError when the file itself is refused; other refusals are in the plan.
+
+        Without `hash_weights` large checkpoints are not read for their digest, and stages that hang on an unknown one have no key.
+        """
         pair = load_pair(config)
-        root = build_root.resolve() / pair.spec.name
-        plan = make_plan(pair, registry.engine, location=root, digest_cache=build_root.resolve() / ".digests.json")
-        return cls(plan, Workspace(root))
+        root = places.build_root.resolve()
+        context = session_context(places, root / pair.spec.name, hash_weights=hash_weights)
+        return cls(make_plan(pair, context), Workspace(root / pair.spec.name))
 
     def require_ok(self) -> None:
         """Raises FindingsError with every finding when the plan has an error."""
@@ -45,3 +58,13 @@ class Session:
                     needed=f"{stage.output} of this pair file",
                     fix=f"tandem run {self.plan.pair.file.name}",
                 )
+
+
+def session_context(places: Places, location: Path, *, hash_weights: bool) -> PlanContext:
+    """What a plan may ask for, with the installed lanes and these places."""
+    cache = places.build_root.resolve() / ".digests.json"
+
+    def digest(folder: Path) -> str | None:
+        return digest_folder(folder, cache) if hash_weights else known_digest(folder, cache)
+
+    return PlanContext(registry.engine, location, digest, ModelAccess(places.models, offline=places.offline))

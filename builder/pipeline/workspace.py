@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import MissingError, RefusedError, StageError
-from builder.planner.plan import PlannedStage
+from builder.planner.stages import PlannedStage
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Workspace:
         record = self._record(stage)
         if record is None:
             return Reuse(False, "not built yet")
+        if stage.key is None:
+            return Reuse(False, "unknown until the checkpoint is hashed, which tandem run does once")
         if record["key"] != stage.key:
             return Reuse(False, f"changed: {', '.join(_changes(record['inputs'], stage.inputs)) or 'this version of Tandem'}")
         output = self.path(stage.output)

@@ -1,5 +1,5 @@
 """Deciding everything that later stages use, and refusing what cannot work, from small files alone."""
 
-from builder.planner.plan import Plan, make_plan
+from builder.planner.plan import Plan, PlanContext, make_plan
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Plan", "PlanContext", "make_plan"]

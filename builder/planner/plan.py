@@ -1,29 +1,26 @@
-"""The plan: what will be built, from what, what is reused and why, and every reason to refuse."""
+"""The plan: what will be built, from what, what it takes, what it promises, and every reason to refuse."""
 
-import importlib.util
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from builder.api import Engine, EngineRequest, Role
-from builder.checkpoint import Checkpoint, digest_folder, read_checkpoint
-from builder.errors import Finding, RefusedError
+from builder.api import BuildNeeds, Chip, Engine, EngineRequest, Role
+from builder.checkpoint import Checkpoint, ModelAccess, locate_checkpoint, read_checkpoint
+from builder.errors import Finding, TandemError
+from builder.hardware.chips import find_chip
 from builder.planner.checks import check_pair
-from builder.planner.keys import digest_sources, engine_inputs, key_of
-from builder.planner.memory import PoolMemory, memory_of, pool_tokens
-from builder.planner.speed import predict
-from builder.spec import Pair
+from builder.planner.cost import CostPlan
+from builder.planner.memory import MemoryPlan
+from builder.planner.outlook import Outlook, look_ahead
+from builder.planner.requests import deployment, engine_request
+from builder.planner.speed import SpeedPlan
+from builder.planner.stages import Digest, PlannedStage, plan_stages
+from builder.spec import Pair, PairSpec
 
-
-@dataclass(frozen=True)
-class PlannedStage:
-    """One stage: its key, the parts the key is made of, and the folder it fills."""
-
-    name: str
-    key: str
-    inputs: Mapping[str, Any]
-    output: str
+SCHEMA = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,109 +32,145 @@ class Plan:
     target: Checkpoint | None = None
     draft: Checkpoint | None = None
     requests: tuple[EngineRequest, ...] = ()
-    memory: tuple[PoolMemory, ...] = ()
-    speed: Mapping[str, Any] | None = None
+    outlook: Outlook = field(default_factory=Outlook)
     stages: tuple[PlannedStage, ...] = ()
 
     @property
     def ok(self) -> bool:
         return not any(f.severity == "error" for f in self.findings)
 
+    @property
+    def memory(self) -> MemoryPlan | None:
+        return self.outlook.memory
+
+    @property
+    def speed(self) -> SpeedPlan | None:
+        return self.outlook.speed
+
+    @property
+    def build_needs(self) -> tuple[BuildNeeds, ...]:
+        return self.outlook.build_needs
+
+    @property
+    def cost(self) -> CostPlan | None:
+        return self.outlook.cost
+
     def as_dict(self) -> dict[str, Any]:
         """The object that `tandem plan --json` prints, schema 1."""
         return {
-            "schema": 1,
+            "schema": SCHEMA,
             "ok": self.ok,
             "name": self.pair.spec.name,
             "findings": [f.as_dict() for f in self.findings],
-            "memory": {m.role: m.as_dict() for m in self.memory},
-            "speed": dict(self.speed or {}),
-            "stages": [{"name": s.name, "key": s.key, "output": s.output} for s in self.stages],
+            **self.outlook.as_dict(),
+            "stages": [s.as_dict() for s in self.stages],
             "pair": self.pair.spec.model_dump(mode="json"),
         }
 
 
-def make_plan(pair: Pair, load_engine: Callable[[str], Engine], *, location: Path, digest_cache: Path | None = None) -> Plan:
-    """Read both checkpoints, check the pair, decide the stages. Refusals become findings; all are returned at once.
+@dataclass(frozen=True)
+class PlanContext:
+    """What a plan may ask for: lanes by name, checkpoints by path or hub id, digests of their content.
 
     `location` is the folder that the deployment will lie in: the model repository names its engines by absolute path.
     """
-    findings: list[Finding] = []
-    engine = _collect(findings, lambda: load_engine(pair.spec.engine.kind))
-    target = _collect(findings, lambda: read_checkpoint(pair.target_checkpoint, "target.checkpoint"))
-    draft_path = pair.draft_checkpoint
-    draft = _collect(findings, lambda: read_checkpoint(draft_path, "draft.checkpoint")) if draft_path else None
-    if target is not None and (draft is not None or draft_path is None):
-        findings += _collect(findings, lambda: list(check_pair(pair, target, draft))) or []
-    if engine is None or target is None:
-        return Plan(pair, tuple(findings))
-    models = [(_request(pair, "target"), target)] + ([(_request(pair, "draft"), draft)] if draft else [])
-    for request, _ in models:
-        findings += engine.check(request)
-    if any(f.severity == "error" for f in findings):
-        return Plan(pair, tuple(findings), target, draft)
-    memory = tuple(memory_of(engine, request, checkpoint, pool_tokens(pair.spec)) for request, checkpoint in models)
-    speed = predict(memory[0], memory[1] if draft else None)
-    requests = tuple(request for request, _ in models)
-    stages = _stages(pair, engine, models, location, digest_cache)
-    return Plan(pair, tuple(findings), target, draft, requests, memory, speed, stages)
+
+    load_engine: Callable[[str], Engine]
+    location: Path
+    digest: Digest
+    access: ModelAccess = field(default_factory=ModelAccess)
 
 
-def _collect(findings: list[Finding], read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except RefusedError as error:
-        findings += error.findings
-        return None
-
-
-def _request(pair: Pair, role: Role) -> EngineRequest:
+def make_plan(pair: Pair, context: PlanContext) -> Plan:
+    """Read both checkpoints, check the pair, predict, decide the stages. Refusals become findings; all are returned at once."""
+    collected = _Findings(pair)
     spec = pair.spec
-    model = spec.target if role == "target" else spec.draft
-    checkpoint = pair.target_checkpoint if role == "target" else pair.draft_checkpoint
-    assert checkpoint is not None
-    return EngineRequest(
-        role=role,
-        checkpoint=checkpoint,
-        weights=model.weights,
-        kv_cache=model.kv_cache,
-        tokens_per_block=spec.kv_cache.tokens_per_block,
-        max_batch_size=spec.limits.max_batch_size,
-        # the orchestrator sends the grown sequence as a prompt in every round
-        max_input_tokens=spec.limits.max_sequence_tokens - 1,
-        max_sequence_tokens=spec.limits.max_sequence_tokens,
-        max_batched_tokens=spec.limits.max_batched_tokens,
-        max_draft_tokens=spec.speculation.max_draft_tokens if role == "target" and spec.draft.method != "none" else 0,
-        options=dict(spec.engine.options),
-        release=spec.engine.release,
-        chip=spec.hardware.chip,
-        tensor_parallel=model.tensor_parallel,
-        pipeline_parallel=spec.target.pipeline_parallel if role == "target" else 1,
-    )
+    engine = collected.of(lambda: context.load_engine(spec.engine.kind))
+    chip = collected.of(lambda: find_chip(spec.hardware.chip))
+    target = collected.of(lambda: _read(pair, "target", context.access))
+    draft = collected.of(lambda: _read(pair, "draft", context.access)) if spec.has_draft_model else None
+    checkpoints = [c for c in (target, draft) if c is not None]
+    for checkpoint in checkpoints:
+        collected.add(checkpoint.findings)
+    if target is None or (draft is None and spec.has_draft_model):
+        return Plan(pair, collected.all, target, draft)
+    collected.add(check_pair(pair, target, draft))
+    if engine is None or chip is None:
+        return Plan(pair, collected.all, target, draft)
+    requests = _requests(spec, checkpoints)
+    outlook = _judge(pair, engine, chip, requests, checkpoints, collected)
+    if collected.refused:
+        return Plan(pair, collected.all, target, draft, requests, outlook)
+    stages = plan_stages(spec, engine, requests, context.location, context.digest)
+    return Plan(pair, collected.all, target, draft, requests, outlook, stages)
 
 
-def _stages(
-    pair: Pair, engine: Engine, models: list[tuple[EngineRequest, Checkpoint]], location: Path, cache: Path | None
-) -> tuple[PlannedStage, ...]:
-    stages: list[PlannedStage] = []
-    for request, checkpoint in models:
-        inputs = engine_inputs(request, digest_folder(checkpoint.path, cache), engine.versions())
-        stages.append(PlannedStage(f"build-{request.role}", key_of(f"build-{request.role}", inputs), inputs, f"engines/{request.role}"))
-    spec = pair.spec
-    packaged: dict[str, Any] = {f"{s.name}": s.key for s in stages}
-    packaged |= {part: getattr(spec, part).model_dump(mode="json") for part in ("speculation", "kv_cache", "limits")}
-    packaged |= {
-        "location": str(location),
-        "lookup": spec.uses_lookup,
-        "concurrency": spec.serve.max_concurrent_requests,
-        "sources": _package_digest("triton_repo"),
-    }
-    stages.append(PlannedStage("package", key_of("package", packaged), packaged, "model_repository"))
-    return tuple(stages)
+def _judge(
+    pair: Pair,
+    engine: Engine,
+    chip: Chip,
+    requests: tuple[EngineRequest, ...],
+    checkpoints: list[Checkpoint],
+    collected: "_Findings",
+) -> Outlook:
+    """The lane's refusals, then memory, speed and cost: for a refused pair too, as long as its words have a meaning."""
+    models = tuple(zip(requests, (c.facts for c in checkpoints), strict=True))
+    known = collected.add(finding for request in requests for finding in engine.check(request))
+    collected.add(engine.check_deployment(deployment(pair.spec, chip, models)))
+    if not known:
+        return Outlook()
+    outlook = look_ahead(pair, engine, chip, models)
+    collected.add(outlook.findings)
+    return outlook
 
 
-def _package_digest(package: str) -> str:
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        return ""
-    return digest_sources(Path(next(iter(found.submodule_search_locations))))
+def _requests(spec: PairSpec, checkpoints: list[Checkpoint]) -> tuple[EngineRequest, ...]:
+    roles: tuple[Role, Role] = ("target", "draft")
+    return tuple(engine_request(spec, role, checkpoint.path) for role, checkpoint in zip(roles, checkpoints, strict=False))
+
+
+def _read(pair: Pair, role: Role, access: ModelAccess) -> Checkpoint:
+    name = pair.spec.target.checkpoint if role == "target" else pair.spec.draft.checkpoint
+    assert name is not None
+    path = locate_checkpoint(name, pair.file.parent, role, access)
+    return read_checkpoint(path, f"{role}.checkpoint")
+
+
+class _Findings:
+    """Findings so far, each with the pair file's line of its field."""
+
+    def __init__(self, pair: Pair) -> None:
+        self._pair = pair
+        self._found: list[Finding] = []
+
+    @property
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(self._found)
+
+    @property
+    def refused(self) -> bool:
+        return any(f.severity == "error" for f in self._found)
+
+    def add(self, findings: Iterable[Finding]) -> bool:
+        """Keep findings; whether none of them refuses."""
+        new = [_located(self._pair, finding) for finding in findings]
+        self._found += new
+        return not any(f.severity == "error" for f in new)
+
+    def of(self, read: Callable[[], T]) -> T | None:
+        """The result, or None and the refusals kept."""
+        try:
+            return read()
+        except TandemError as error:
+            self.add(error.findings)
+            return None
+
+
+def _located(pair: Pair, finding: Finding) -> Finding:
+    """With file, line and field in front of the sentence, when the field is one of the pair file."""
+    if finding.line or finding.field.split(".")[0] not in PairSpec.model_fields:
+        return finding
+    line = pair.line(finding.field)
+    sentence = finding.message.removeprefix(f"{finding.field}: ")
+    message = f"{pair.file}:{line}: {finding.field}: {sentence}"
+    return dataclasses.replace(finding, message=message, file=finding.file or str(pair.file), line=line)

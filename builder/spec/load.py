@@ -31,6 +31,11 @@ class Pair:
     def draft_checkpoint(self) -> Path | None:
         return None if self.spec.draft.checkpoint is None else self._absolute(self.spec.draft.checkpoint)
 
+    @property
+    def measured_times(self) -> Path | None:
+        """The user's file of measured step times."""
+        return None if self.spec.planning.measured is None else self._absolute(str(self.spec.planning.measured))
+
     def line(self, field: str) -> int:
         """Line of a dotted field, or of its nearest parent that the file names."""
         return self.lines.nearest(tuple(field.split(".")))

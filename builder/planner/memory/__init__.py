@@ -3,19 +3,14 @@
 from builder.planner.memory.check import check_memory
 from builder.planner.memory.model import Alternative, Capacity, EngineShare, MemoryPlan
 from builder.planner.memory.needs import needed_tokens
-from builder.planner.memory.needs import needed_tokens as pool_tokens
 from builder.planner.memory.plan import plan_memory
-from builder.planner.memory.pool_memory import PoolMemory, memory_of
 
 __all__ = [
     "Alternative",
     "Capacity",
     "EngineShare",
     "MemoryPlan",
-    "PoolMemory",
     "check_memory",
-    "memory_of",
     "needed_tokens",
     "plan_memory",
-    "pool_tokens",
 ]

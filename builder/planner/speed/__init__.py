@@ -4,7 +4,6 @@ from builder.planner.speed.anchors import Anchor, anchors, nearest_anchor
 from builder.planner.speed.checks import check_speed
 from builder.planner.speed.model import BatchRow, ModelOnChips, SpeedPlan, Steps, StepTime
 from builder.planner.speed.plan import plan_speed
-from builder.planner.speed.predict import predict
 
 __all__ = [
     "Anchor",
@@ -17,5 +16,4 @@ __all__ = [
     "check_speed",
     "nearest_anchor",
     "plan_speed",
-    "predict",
 ]

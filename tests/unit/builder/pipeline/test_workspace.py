@@ -9,7 +9,7 @@ import pytest
 
 from builder.errors import MissingError, RefusedError, StageError
 from builder.pipeline.workspace import Workspace
-from builder.planner.plan import PlannedStage
+from builder.planner.stages import PlannedStage
 
 STAGE = PlannedStage("build-target", "key", {"weights": "int8", "versions": {"tool": "1"}}, "engines/target")
 
