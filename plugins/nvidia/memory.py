@@ -50,7 +50,7 @@ def weights_bytes(request: EngineRequest, shape: ModelShape, lane: str) -> int:
     """Weights of the largest rank.
 
     Tensor parallelism divides the blocks and the output layer; pipeline parallelism deals out whole layers, the embedding to the first
-    stage and the output layer to the last.
+    stage, which is thus the largest, and the output layer to the last.
     """
     traits, tensor_parallel = _facts()["lanes"][lane], request.tensor_parallel
     embedding = shape.embedding_parameters or shape.vocab_size * shape.hidden_size
@@ -60,20 +60,20 @@ def weights_bytes(request: EngineRequest, shape: ModelShape, lane: str) -> int:
     first: float = SIXTEEN_BIT_BYTES * embedding / (tensor_parallel if traits["embedding_sharded"] else 1)
     last: float = SIXTEEN_BIT_BYTES * head / tensor_parallel
     if request.pipeline_parallel > 1:
-        return math.ceil(block_bytes * largest_stage(shape.layers, request.pipeline_parallel) / shape.layers + max(first, last))
+        return math.ceil(block_bytes * largest_stage(shape.layers, request.pipeline_parallel) / shape.layers + first)
     return math.ceil(block_bytes + first + (last if traits["tied_head_copied"] or not shape.tied_head else 0))
 
 
 def kv_bytes_per_token(shape: ModelShape, kv_cache: str, tensor_parallel: int = 1, pipeline_parallel: int = 1) -> int:
     """Bytes that one token adds to one rank's cache.
 
-    Tensor parallelism divides by min(tp, kv_heads): beyond that, heads are replicated; a latent row of MLA is on every rank.
+    Tensor parallelism divides the heads; with more ranks than heads, each rank keeps one. A latent row of MLA is on every rank.
     Pipeline parallelism counts the layers of the largest stage.
     """
     layers = largest_stage(shape.layers, pipeline_parallel)
     if shape.kv_lora_rank:
         return layers * _row_bytes(shape.kv_lora_rank + shape.rope_head_dim, kv_cache)
-    heads = -(-shape.kv_heads // min(tensor_parallel, shape.kv_heads))
+    heads = -(-shape.kv_heads // tensor_parallel)
     return 2 * layers * heads * _row_bytes(shape.head_dim, kv_cache)
 
 

@@ -115,6 +115,7 @@ def test_pipeline_stages_share_layers_and_carry_one_table() -> None:
     table = 2 * 128256 * 8192
     blocks = LLAMA_70B.parameters - table
     assert weights_bytes(request(pipeline_parallel=2), LLAMA_70B, "tensorrt_llm") == blocks // 2 + table
+    assert weights_bytes(request(pipeline_parallel=2, tensor_parallel=2), LLAMA_70B, "tensorrt_llm") == blocks // 4 + table
 
 
 @given(

@@ -93,13 +93,16 @@ def plan_pair() -> PlanPair:
         chip: Chip = CARD,
         chips: Mapping[str, Chip] | None = None,
         target_parallel: int = 1,
+        stages: int = 1,
+        heads: int = 64,
         engine: Mapping[str, Any] | None = None,
         **sections: Any,
     ) -> tuple[PairSpec, MemoryPlan]:
         spec = spec_of(**sections)
         weights = {"target": int(target_gib * GIB), "draft": int(draft_gib * GIB)}
         lane = RoundEngine(weights, dict(zip(("target", "draft"), kv, strict=True)), **engine or {})
-        models = [(request_of(spec, "target", tensor_parallel=target_parallel), ModelShape(1, 1, 8, 128, heads=64))]
+        target = request_of(spec, "target", tensor_parallel=target_parallel, pipeline_parallel=stages, kv_cache=spec.target.kv_cache)
+        models = [(target, ModelShape(1, 1, 8, 128, heads=heads))]
         if spec.has_draft_model:
             models.append((request_of(spec, "draft"), ModelShape(1, 1, 8, 128, heads=32)))
         return spec, plan_memory(spec, chip, lane, models, chips=chips or {})  # type: ignore[arg-type]

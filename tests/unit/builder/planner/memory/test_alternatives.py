@@ -42,6 +42,27 @@ def test_what_the_lane_refuses_is_not_named(plan_pair: PlanPair) -> None:
     assert {"target.weights": "nvfp4"} in found
 
 
+def test_a_field_that_was_refused_before_must_be_accepted_after(plan_pair: PlanPair) -> None:
+    refused = {"target": {"checkpoint": "t", "kv_cache": "int8"}, "engine": {"refused": ("int8", "nvfp4")}}
+    limits = {"max_batch_size": 16, "max_input_tokens": 30_000, "max_sequence_tokens": 32_768}
+    assert ways(plan_pair, target_gib=10, draft_gib=1, limits=limits)
+    assert not [way for way in ways(plan_pair, limits=limits, **refused) if way.get("target.kv_cache") == "nvfp4"]
+    accepted = {**refused, "engine": {"refused": ("int8",)}}
+    assert [way for way in ways(plan_pair, limits=limits, **accepted) if way.get("target.kv_cache") == "nvfp4"]
+
+
+def test_only_splits_that_divide_the_heads_are_named(plan_pair: PlanPair) -> None:
+    no_weights = {"refused": ("fp8", "nvfp4")}
+    assert ways(plan_pair, target_gib=141, draft_gib=3, heads=28, engine=no_weights) != []
+    assert ways(plan_pair, target_gib=141, draft_gib=3, heads=25, engine=no_weights) == []
+
+
+def test_chips_that_are_there_are_not_asked_for(plan_pair: PlanPair) -> None:
+    no_weights = {"refused": ("fp8", "nvfp4")}
+    found = ways(plan_pair, target_gib=141, draft_gib=3, engine=no_weights, hardware={"chip": "card", "count": 2})
+    assert found == [{"target.tensor_parallel": "2"}]
+
+
 def test_one_process_splits_both_models_alike(plan_pair: PlanPair) -> None:
     found = ways(plan_pair, target_gib=141, draft_gib=3, serve={"topology": "single"}, engine={"refused": ("fp8", "nvfp4")})
     assert found == [{"target.tensor_parallel": "2", "draft.tensor_parallel": "2", "hardware.count": "2"}]

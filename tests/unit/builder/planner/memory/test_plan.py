@@ -64,6 +64,11 @@ def test_a_draft_beside_a_split_target_lives_on_device_0_and_decides(plan_pair: 
     assert plan.pool_tokens == (free - plan.reserve_bytes) // (96 * 1024 * 32) * 32
 
 
+def test_every_stage_and_split_is_a_device(plan_pair: PlanPair) -> None:
+    _, plan = plan_pair(target_parallel=2, stages=2, hardware={"chip": "card", "count": 4})
+    assert plan.engines[0].devices == (0, 1, 2, 3)
+
+
 def test_a_single_model_takes_the_whole_pool(plan_pair: PlanPair) -> None:
     _, plan = plan_pair(draft={"method": "ngram"})
     assert plan.share("draft") is None
