@@ -84,8 +84,9 @@ def _load(file: Path) -> dict[str, Any]:
         end = content.rfind(b"]")
         tail = content[end + 1 :] if end >= 0 else b""
         if start is None or end < start.end() or not _MERGES_END.fullmatch(tail):
-            return dict(json.loads(content[:]))
-        text = content[: start.start()] + b'"merges": []' + tail
+            text = content[:].decode("utf-8")
+        else:
+            text = (content[: start.start()] + b'"merges": []' + tail).decode("utf-8")
     return dict(json.loads(text))
 
 

@@ -33,6 +33,9 @@ def test_defaults_come_from_the_parameters():
     assert DEFAULTS.adaptive
     assert DEFAULTS.max_input_tokens is None
     assert DEFAULTS.max_sequence_tokens is None
+    assert DEFAULTS.shared_vocab_size is None
+    assert Defaults.from_parameters({"shared_vocab_size": "120"}).shared_vocab_size == 120
+    assert Defaults.from_parameters({"shared_vocab_size": ""}).shared_vocab_size is None
 
 
 def test_inputs_override_them():

@@ -1,6 +1,7 @@
 """The orchestrator over stand-in models: answers, streaming, cancellation, errors, failures of the draft model."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,16 @@ def test_a_prompt_beyond_the_limit_is_refused(service: Any, triton: Any, text: A
     service.submit(request)
     service.close()
     refused(request, triton, "prompt (91 tokens) is longer than the 90 tokens")
+
+
+def test_the_target_never_sees_an_id_that_it_does_not_have(ask: Any, service: Any, triton: Any):
+    """A draft engine whose vocabulary is padded wider proposes id 130 now and then."""
+    triton.models["tensorrt_llm_draft"] = engine(lambda known: 130 if len(known) % 5 == 0 else alphabet(known))
+    service.defaults = replace(service.defaults, lookup=False, shared_vocab_size=128)
+    assert shown(ask()) == "bcdefghijklmnopqrstu"
+    drafted = [inputs["draft_input_ids"] for model, inputs in triton.calls if model == "tensorrt_llm" and "draft_input_ids" in inputs]
+    assert drafted
+    assert max(ids.max() for ids in drafted) < 128
 
 
 def test_serves_on_when_the_draft_model_is_gone(service: Any, triton: Any, text: Any):
