@@ -29,6 +29,7 @@ TYPES = {
     34: "TQ1_0",
     35: "TQ2_0",
     39: "MXFP4",
+    40: "NVFP4",
 }
 """ggml's tensor types by number."""
 SCALING = {"linear": "linear", "yarn": "yarn", "longrope": "longrope"}
