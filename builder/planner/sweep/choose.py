@@ -75,7 +75,8 @@ def _nothing_works(rows: Sequence[SweepRow]) -> str:
 def _sentence(spec: PairSpec, row: SweepRow, figures: RowFigures, meeting: Working, working: Working) -> str:
     goal = spec.planning.goal
     among = f"of the {len(meeting)} rows that meet {goal_in_words(goal)}" if goal_is_stated(goal) else "of all rows that work"
-    made = f"{count(figures.tokens_per_s_per_chip * 3600)}{_cost(spec, figures, meeting)}"
+    idle = "; drafting does not pay there" if spec.draft.method != "none" and figures.speedup <= 1 else ""
+    made = f"{count(figures.tokens_per_s_per_chip * 3600)}{_cost(spec, figures, meeting)}{idle}"
     users = f"gives each of {figures.batch} users" if figures.batch > 1 else "gives its one user"
     return (
         f"Take row {row.number} ({row.label}): {among} it makes the most tokens per chip hour ({made}), {users} "

@@ -87,6 +87,12 @@ def test_a_goal_that_no_row_meets(make_pair: MakePair) -> None:
     )
 
 
+def test_a_row_at_which_the_draft_does_not_pay_says_so(make_pair: MakePair) -> None:
+    idle = SweepRow(1, {}, "row 1", figures=RowFigures(1000, 10, 8, 800, 1.0, 1, None, "roofline", 0.3))
+    assert "per chip hour (2.88 M; drafting does not pay there), gives" in choose(make_pair().spec, [idle])[1]
+    assert "drafting" not in choose(make_pair(draft={"method": "none", "checkpoint": None}).spec, [idle])[1]
+
+
 def test_no_row_that_works(make_pair: MakePair) -> None:
     rows = [refused(1, "MEM-FIT"), refused(2, "CHIP-DTYPE"), refused(3, "MEM-FIT")]
     assert choose(make_pair().spec, rows) == (None, "No row works: MEM-FIT refuses 2, CHIP-DTYPE refuses 1.")
