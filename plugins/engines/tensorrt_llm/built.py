@@ -1,34 +1,21 @@
-"""An engine folder in place of a checkpoint: whether it is whole, and whether it is the engine that the pair file asks for."""
+"""An engine folder in place of a checkpoint: whether it is the engine that the pair file asks for.
+
+Whether all its ranks are there is said by the reader of checkpoints.
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from plugins.nvidia.rules import Case, Findings, Side, any_of, finding
+from plugins.nvidia.rules import Case, Findings, Side, finding
 
-DRAFT_MODES = ("2", "draft_tokens_external")
-"""`speculative_decoding_mode` of a target that takes draft tokens: a bit flag, or its name."""
+EXTERNAL_DRAFTS = "draft_tokens_external"
+"""`speculative_decoding_mode` of a target that takes draft tokens."""
 
 
 def engines(case: Case) -> list[Side]:
     """The sides whose checkpoint is an engine already."""
     return [side for side in case.sides if side.facts.stored.kind == "tensorrt_llm_engine"]
-
-
-def whole_folder(case: Case) -> Findings:
-    """R87, R88: a failed build leaves ranks behind."""
-    for side in engines(case):
-        stored = side.facts.stored
-        names = [f"rank{rank}.engine" for rank in range(stored.tensor_parallel * stored.pipeline_parallel)]
-        missing = [name for name in names if not (side.facts.path / name).is_file()]
-        if missing:
-            present = len(names) - len(missing)
-            message = (
-                f"The {side.role}'s engine folder lacks {any_of(missing)}: {present} of {len(names)} ranks are there, so its build failed."
-            )
-            fix = f"build it again into an empty folder, or point {side.field('checkpoint')} at the model"
-            field = side.field("checkpoint")
-            yield finding("RULE-ENGINE-FILES", "error", field, message, found=f"{present} of {len(names)}", needed=len(names), fix=fix)
 
 
 def same_release(case: Case) -> Findings:
@@ -60,11 +47,11 @@ def takes_drafts(case: Case) -> Findings:
     for side in engines(case):
         if side.role != "target" or not case.drafts:
             continue
-        build = _build(side)
-        mode = str(build.get("speculative_decoding_mode", "")).lower()
-        built = int(build.get("max_draft_len", 0)) if mode in DRAFT_MODES else 0
+        details = side.facts.stored.details
+        built = int(details.get("max_draft_tokens", "0"))
         if asked > built:
-            why = "" if mode in DRAFT_MODES else " (it was built without draft_tokens_external)"
+            external = details.get("speculative_decoding_mode") == EXTERNAL_DRAFTS
+            why = "" if external else f" (it was built without {EXTERNAL_DRAFTS})"
             message = f"The plan asks for {asked} draft tokens, and the target's engine takes {built}{why}: such a request is rejected."
             lower = f"set speculation.max_draft_tokens to {built} or less, or " if built else ""
             field = "speculation.max_draft_tokens"
@@ -111,4 +98,4 @@ def _build(side: Side) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-BUILT_RULES = (whole_folder, same_release, same_chip, takes_drafts, limits_fit, features_fit)
+BUILT_RULES = (same_release, same_chip, takes_drafts, limits_fit, features_fit)

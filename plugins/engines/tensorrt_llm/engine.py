@@ -1,90 +1,19 @@
-"""The engine plug-in: judges and sizes TensorRT engines. This release plans the lane and does not build it."""
+"""The engine plug-in: judges and sizes pairs of TensorRT engines. This release plans the lane and does not build it."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
 
-from builder.api import (
-    API_VERSION,
-    BuildNeeds,
-    Deployment,
-    EngineMemory,
-    EngineOptions,
-    EngineRequest,
-    EngineSession,
-    Finding,
-    ModelShape,
-    Progress,
-    RefusedError,
-    ServerNeeds,
-)
+from builder.api import Deployment, EngineRequest, Finding
 from plugins.engines.tensorrt_llm.check import KIND, check, check_deployment
-from plugins.nvidia.memory import build_needs, engine_memory
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-PACKAGES = ("tensorrt_llm",)
-RECORD_FILE = "config.json"
+from plugins.nvidia.plan_only import PlanOnlyEngine
 
 
-class TensorRtLlmEngine:
+class TensorRtLlmEngine(PlanOnlyEngine):
     """`engine.kind: tensorrt_llm`."""
 
     kind = KIND
-    api_version = API_VERSION
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)
 
     def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
         return check_deployment(deployment)
-
-    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
-        return engine_memory(request, shape, KIND)
-
-    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
-        return build_needs(request, shape, KIND)
-
-    def versions(self) -> Mapping[str, str]:
-        return {name: found for name in PACKAGES if (found := _installed(name))}
-
-    def missing_packages(self) -> Sequence[str]:
-        return [name for name in PACKAGES if _installed(name) is None]
-
-    def build(self, request: EngineRequest, destination: Path, progress: Progress) -> NoReturn:
-        """Raises RefusedError LANE-PLAN-ONLY."""
-        _plan_only()
-
-    def record(self, engine_dir: Path) -> Mapping[str, Any]:
-        """`config.json` of an engine folder that upstream's tools made."""
-        content: Mapping[str, Any] = json.loads((engine_dir / RECORD_FILE).read_text(encoding="utf-8"))
-        return content
-
-    def server_needs(self) -> ServerNeeds:
-        """Nothing: the server's own `tensorrtllm` backend runs these engines."""
-        return ServerNeeds()
-
-    def parent_logits(self, checkpoint: Path, windows: Sequence[Sequence[int]]) -> "Iterator[NDArray[np.float32]]":
-        """Raises RefusedError LANE-PLAN-ONLY."""
-        _plan_only()
-
-    def open(self, target_dir: Path, draft_dir: Path | None, options: EngineOptions) -> EngineSession:
-        """Raises RefusedError LANE-PLAN-ONLY."""
-        _plan_only()
-
-
-def _plan_only() -> NoReturn:
-    message = f"this release of trt-tandem plans engine.kind {KIND}; it does not build or run it yet"
-    fix = "use `tandem plan` for this pair, or set engine.kind: openvino to build it on a CPU"
-    raise RefusedError("LANE-PLAN-ONLY", message, field="engine.kind", found=KIND, needed="openvino", fix=fix)
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

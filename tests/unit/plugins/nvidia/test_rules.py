@@ -228,17 +228,18 @@ ROWS: list[Row] = [
     (
         "RULE-KV-SCALES",
         "target.kv_cache",
-        alone(target={"weights": "int8", "kv_cache": "int8"}, target_stored=StoredFormat("modelopt", "W8A16", "INT8", "all_one")),
+        alone(target={"weights": "int8", "kv_cache": "int8"}, target_stored=StoredFormat("modelopt", "W8A16")),
         alone(target={"weights": "int8", "kv_cache": "int8"}, target_stored=StoredFormat("modelopt", "W8A16", "INT8", "good")),
-        "The KV scales of the target's checkpoint are all 1.0: an INT8 cache without calibrated scales answers nonsense.",
+        "The target's checkpoint was quantized without its cache, so there are no KV scales: an INT8 cache without calibrated scales "
+        "answers nonsense.",
     ),
     (
         "RULE-KV-SCALES",
         "target.kv_cache",
         {"target_stored": StoredFormat("modelopt", "FP8")},
         {"target_stored": MODELOPT_FP8},
-        "The KV scales of the target's checkpoint are absent: an FP8 cache then rounds as if every value fitted its range, "
-        "and loses accuracy.",
+        "The target's checkpoint was quantized without its cache, so there are no KV scales: the runtime takes 1.0 for an FP8 cache, and "
+        "small keys and values lose accuracy.",
     ),
     (
         "RULE-WORLD-SIZE",

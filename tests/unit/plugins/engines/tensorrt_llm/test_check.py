@@ -1,7 +1,6 @@
 """Rules of the engine lane: each refuses with its full sentence, and lets a sound pair pass."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -316,13 +315,21 @@ def test_known_words_pass() -> None:
     assert ENGINE.check(request("target", options={"gemm_plugin": "auto", "multiple_profiles": False})) == []
 
 
-def engine_folder(folder: Path, *, build: Changes, stored: Changes | None = None, ranks: int = 1, version: str = "1.2.1") -> Changes:
-    """An engine of the target as it stands in a folder: its record and its ranks."""
-    for rank in range(ranks):
-        (folder / f"rank{rank}.engine").touch()
-    values = {"kind": "tensorrt_llm_engine", "weights": "FP8", "kv_cache": "FP8", "release": version, **(stored or {})}
-    record = {"version": version, "pretrained_config": {"architecture": "LlamaForCausalLM"}, "build_config": {**WHOLE, **build}}
-    return {"path": folder, "target_stored": StoredFormat(**values), "target_config": record}
+def engine(build: Changes, stored: Changes | None = None, version: str = "1.2.1") -> Changes:
+    """A built engine in place of the target's checkpoint, as its reader describes it; `build` changes its build_config."""
+    whole = {**WHOLE, **build}
+    mode = whole["speculative_decoding_mode"]
+    drafts = whole["max_draft_len"] if mode == "draft_tokens_external" else 0
+    values = {
+        "kind": "tensorrt_llm_engine",
+        "weights": "FP8",
+        "kv_cache": "FP8",
+        "release": version,
+        "details": {"speculative_decoding_mode": mode, "max_draft_tokens": str(drafts)},
+        **(stored or {}),
+    }
+    record = {"version": version, "pretrained_config": {"architecture": "LlamaForCausalLM"}, "build_config": whole}
+    return {"target_stored": StoredFormat(**values), "target_config": record}
 
 
 WHOLE: Changes = {
@@ -330,18 +337,11 @@ WHOLE: Changes = {
     "max_num_tokens": 8192,
     "max_seq_len": 8197,
     "max_draft_len": 5,
-    "speculative_decoding_mode": 2,
+    "speculative_decoding_mode": "draft_tokens_external",
     "gather_generation_logits": True,
     "plugin_config": {"use_paged_context_fmha": True},
 }
 BUILT: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
-    (
-        "RULE-ENGINE-FILES",
-        "target.checkpoint",
-        {"build": {}, "stored": {"tensor_parallel": 2}},
-        {},
-        "The target's engine folder lacks rank1.engine: 1 of 2 ranks are there, so its build failed.",
-    ),
     (
         "RULE-ENGINE-RELEASE",
         "engine.release",
@@ -353,7 +353,7 @@ BUILT: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     (
         "RULE-ENGINE-CHIP",
         "hardware.chip",
-        {"build": {}, "stored": {"details": {"sm": "89"}}},
+        {"build": {}, "stored": {"details": {"sm": "89", "max_draft_tokens": "5"}}},
         {},
         "The target's engine was built for sm_89, and h200_sxm is sm_90.",
     ),
@@ -367,7 +367,7 @@ BUILT: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     (
         "RULE-ENGINE-DRAFTS",
         "speculation.max_draft_tokens",
-        {"build": {"speculative_decoding_mode": 1, "max_draft_len": 10}},
+        {"build": {"speculative_decoding_mode": "none", "max_draft_len": 10}},
         {},
         "The plan asks for 5 draft tokens, and the target's engine takes 0 (it was built without draft_tokens_external): such a request is "
         "rejected.",
@@ -397,20 +397,18 @@ BUILT: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("row", BUILT, ids=lambda row: row[0])
-def test_an_engine_that_is_not_the_one_asked_for(row: tuple[str, str, Any, Any, str], tmp_path: Path) -> None:
-    code, field, engine, changes, sentence = row
-    found = findings(**engine_folder(tmp_path, **engine), **changes)
+def test_an_engine_that_is_not_the_one_asked_for(row: tuple[str, str, Any, Any, str]) -> None:
+    code, field, built, changes, sentence = row
+    found = findings(**engine(**built), **changes)
     assert [(f.code, f.field, f.message) for f in found if f.code.startswith("RULE-ENGINE")] == [(code, field, sentence)]
 
 
-@pytest.mark.parametrize("mode", [2, "draft_tokens_external", "DRAFT_TOKENS_EXTERNAL"])
-def test_an_engine_as_asked_for(mode: object, tmp_path: Path) -> None:
-    engine = engine_folder(tmp_path, build={"speculative_decoding_mode": mode, "max_draft_len": 10})
-    assert [f.code for f in findings(**engine, max_draft_tokens=10)] == ["RULE-SEQ-LEN"]
+def test_an_engine_as_asked_for() -> None:
+    assert [f.code for f in findings(**engine({"max_draft_len": 10}), max_draft_tokens=10)] == ["RULE-SEQ-LEN"]
 
 
-def test_ways_out_of_too_many_drafts(tmp_path: Path) -> None:
-    found = with_code(findings(**engine_folder(tmp_path, build={"max_draft_len": 10}), max_draft_tokens=12), "RULE-ENGINE-DRAFTS")
+def test_ways_out_of_too_many_drafts() -> None:
+    found = with_code(findings(**engine({"max_draft_len": 10}), max_draft_tokens=12), "RULE-ENGINE-DRAFTS")
     assert [f.fix for f in found] == [
         "set speculation.max_draft_tokens to 10 or less, or build the target again with max_draft_len 12",
     ]
