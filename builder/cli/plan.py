@@ -10,7 +10,8 @@ import click
 from builder.cli.console import show_finding
 from builder.cli.options import config_argument, json_option, places_options
 from builder.cli.plan_difference import diff_option, show_difference
-from builder.errors import ExitCode
+from builder.cli.plan_sweep import plan_sweep, sweep_options
+from builder.errors import ExitCode, RefusedError
 from builder.pipeline.session import Places, Session
 
 
@@ -19,7 +20,11 @@ from builder.pipeline.session import Places, Session
 @places_options
 @json_option
 @diff_option
-def command(config: Path, places: Places, as_json: bool, old: Path | None) -> int:
+@sweep_options
+@click.pass_obj
+def command(
+    options: dict[str, bool], config: Path, places: Places, as_json: bool, old: Path | None, axes: tuple[str, ...], plot: Path | None
+) -> int:
     """Check a pair and show what would be built, what is reused, and what it should take and give; nothing is built.
 
     Example: tandem plan configs/pairs/smollm2-135m-cpu.yaml
@@ -27,16 +32,26 @@ def command(config: Path, places: Places, as_json: bool, old: Path | None) -> in
     \b
     Also: tandem plan pair.yaml --models /models --offline
           tandem plan pair.yaml --diff build/my-pair
+          tandem plan pair.yaml --sweep kv=fp8,bf16 --sweep batch=1,8,32 --plot sweep.png
+          tandem plan pair.yaml --sweep all
     """
+    if axes or plot:
+        _refuse_both(old)
+        return plan_sweep(config, places, axes, plot, as_json=as_json, quiet=options["quiet"])
     session = Session.open(config, places, hash_weights=False)
-    plan = session.plan
     if old is not None:
         show_difference(old, _as_dict(session), as_json=as_json)
     elif as_json:
         click.echo(json.dumps(_as_dict(session), default=str))
     else:
         _show(session)
-    return ExitCode.DONE if plan.ok else ExitCode.REFUSED
+    return ExitCode.DONE if session.plan.ok else ExitCode.REFUSED
+
+
+def _refuse_both(old: Path | None) -> None:
+    if old is not None:
+        message = "--diff compares one plan with another, --sweep makes many"
+        raise RefusedError("PLAN-DIFF-SWEEP", message, field="--diff", found="both", needed="one of them", fix="leave one out")
 
 
 def _as_dict(session: Session) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """One pair file at work: its plan and its folder."""
 
-from collections.abc import Collection
+import dataclasses
+import functools
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from builder import registry
-from builder.checkpoint import ModelAccess, digest_folder, known_digest
+from builder.checkpoint import ModelAccess, digest_folder, known_digest, read_checkpoint
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
 from builder.planner import Plan, PlanContext, make_plan
-from builder.spec import load_pair
+from builder.spec import Pair, load_pair
 
 
 @dataclass(frozen=True)
@@ -68,3 +70,10 @@ def session_context(places: Places, location: Path, *, hash_weights: bool) -> Pl
         return digest_folder(folder, cache) if hash_weights else known_digest(folder, cache)
 
     return PlanContext(registry.engine, location, digest, ModelAccess(places.models, offline=places.offline))
+
+
+def plan_many(places: Places, pair: Pair) -> Callable[[Pair], Plan]:
+    """Plans variants of a pair: what lies in its checkpoint folders is read once, and nothing is hashed."""
+    context = session_context(places, places.build_root.resolve() / pair.spec.name, hash_weights=False)
+    many = dataclasses.replace(context, read=functools.cache(read_checkpoint), digest=lambda _folder: None)
+    return lambda variant: make_plan(variant, many)

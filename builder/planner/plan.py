@@ -79,6 +79,7 @@ class PlanContext:
     location: Path
     digest: Digest
     access: ModelAccess = field(default_factory=ModelAccess)
+    read: Callable[[Path, str], Checkpoint] = read_checkpoint
 
 
 def make_plan(pair: Pair, context: PlanContext) -> Plan:
@@ -87,8 +88,8 @@ def make_plan(pair: Pair, context: PlanContext) -> Plan:
     spec = pair.spec
     engine = collected.of(lambda: context.load_engine(spec.engine.kind))
     chip = collected.of(lambda: find_chip(spec.hardware.chip))
-    target = collected.of(lambda: _read(pair, "target", context.access))
-    draft = collected.of(lambda: _read(pair, "draft", context.access)) if spec.has_draft_model else None
+    target = collected.of(lambda: _read(pair, "target", context))
+    draft = collected.of(lambda: _read(pair, "draft", context)) if spec.has_draft_model else None
     checkpoints = [c for c in (target, draft) if c is not None]
     for checkpoint in checkpoints:
         collected.add(checkpoint.findings)
@@ -129,11 +130,11 @@ def _requests(spec: PairSpec, checkpoints: list[Checkpoint]) -> tuple[EngineRequ
     return tuple(engine_request(spec, role, checkpoint.path) for role, checkpoint in zip(roles, checkpoints, strict=False))
 
 
-def _read(pair: Pair, role: Role, access: ModelAccess) -> Checkpoint:
+def _read(pair: Pair, role: Role, context: PlanContext) -> Checkpoint:
     name = pair.spec.target.checkpoint if role == "target" else pair.spec.draft.checkpoint
     assert name is not None
-    path = locate_checkpoint(name, pair.file.parent, role, access)
-    return read_checkpoint(path, f"{role}.checkpoint")
+    path = locate_checkpoint(name, pair.file.parent, role, context.access)
+    return context.read(path, f"{role}.checkpoint")
 
 
 class _Findings:
