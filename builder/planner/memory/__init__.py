@@ -5,12 +5,4 @@ from builder.planner.memory.model import Alternative, Capacity, EngineShare, Mem
 from builder.planner.memory.needs import needed_tokens
 from builder.planner.memory.plan import plan_memory
 
-__all__ = [
-    "Alternative",
-    "Capacity",
-    "EngineShare",
-    "MemoryPlan",
-    "check_memory",
-    "needed_tokens",
-    "plan_memory",
-]
+__all__ = ["Alternative", "Capacity", "EngineShare", "MemoryPlan", "check_memory", "needed_tokens", "plan_memory"]
