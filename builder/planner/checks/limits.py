@@ -71,10 +71,3 @@ def check_workload(spec: PairSpec) -> Iterator[Finding]:
         yield Finding(
             "PAIR-WORKLOAD", "error", message, "planning.workload.output_tokens", str(total), f"<= {limits.max_sequence_tokens}", fix
         )
-
-
-def check_topology(spec: PairSpec) -> Iterator[Finding]:
-    """Only the orchestrated repository is packaged."""
-    if spec.serve.topology == "single":
-        message, fix = "Only the orchestrated topology can be packaged.", "set serve.topology: orchestrated"
-        yield Finding("PAIR-TOPOLOGY", "error", message, "serve.topology", "single", "orchestrated", fix)

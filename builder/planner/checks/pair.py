@@ -6,7 +6,7 @@ from dataclasses import replace
 from builder.checkpoint import Checkpoint
 from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
 from builder.errors import Finding, RefusedError
-from builder.planner.checks.limits import check_context, check_draft_room, check_topology, check_workload
+from builder.planner.checks.limits import check_context, check_draft_room, check_workload
 from builder.planner.checks.models import Model, Role, model_of
 from builder.planner.checks.sizes import check_sizes
 from builder.planner.checks.special_tokens import check_remote_code, check_special_tokens, check_tokenizer_files
@@ -38,7 +38,6 @@ def check_pair(pair: Pair, target: Checkpoint, draft: Checkpoint | None) -> Iter
 
 def _check_limits(pair: Pair, target: Model, draft: Model | None) -> Iterator[Finding]:
     yield from check_context(pair.spec, target, draft)
-    yield from check_topology(pair.spec)
     yield from check_draft_room(pair.spec)
     yield from check_workload(pair.spec)
 

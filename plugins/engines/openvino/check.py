@@ -31,8 +31,12 @@ def check(request: EngineRequest) -> list[Finding]:
 
 
 def check_deployment(deployment: Deployment) -> list[Finding]:
-    """Settings of other lanes, which this one would silently ignore, and the one rule of acceptance that it has."""
+    """Settings of other lanes, which this one would silently ignore, and its own rules of topology and acceptance."""
     findings = [*_without_effect(deployment)]
+    if deployment.topology == "single":
+        message = "The CPU lane serves target and draft as two Triton models that tensorrt_llm_bls asks in turn."
+        fix = "set serve.topology: orchestrated"
+        findings.append(_refusal("PAIR-TOPOLOGY", message, "serve.topology", "single", "orchestrated", fix))
     if deployment.acceptance == "logits":
         message = "The CPU engine accepts draft tokens by token id; under sampling that keeps the target's distribution too."
         fix = "set speculation.acceptance: tokens"

@@ -92,8 +92,8 @@ def test_vocabularies_that_differ_in_size_and_meaning(write_checkpoint: Write) -
 
 def test_every_reason_at_once(write_checkpoint: Write, tmp_path: Path) -> None:
     target = write_checkpoint("target", max_position_embeddings=128)
-    plan = plan_of(target, target, speculation={"acceptance": "logits"}, serve={"topology": "single"})
-    assert set(codes(plan)) == {"PAIR-CONTEXT", "PAIR-TOPOLOGY", "PAIR-DRAFT-IS-TARGET"}
+    plan = plan_of(target, target, speculation={"acceptance": "logits"})
+    assert set(codes(plan)) == {"PAIR-CONTEXT", "PAIR-DRAFT-IS-TARGET"}
     both_missing = plan_of(tmp_path / "x", tmp_path / "y")
     assert codes(both_missing) == ["CKPT-MISSING", "CKPT-MISSING"]
     assert [f.field for f in both_missing.findings] == ["target.checkpoint", "draft.checkpoint"]

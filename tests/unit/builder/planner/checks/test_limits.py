@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from builder.checkpoint import Checkpoint
 from builder.errors import Finding
 
@@ -93,13 +91,8 @@ def test_the_default_workload_is_not_judged(checkpoint: MakeCheckpoint, check: C
     assert check(checkpoint("target"), limits=LONG_PROMPT, gates={"accuracy": {"window_tokens": 128}}, planning={"acceptance": 0.6}) == []
 
 
-@pytest.mark.parametrize(("topology", "codes"), [("single", ["PAIR-TOPOLOGY"]), ("orchestrated", [])])
-def test_topology(checkpoint: MakeCheckpoint, check: Check, topology: str, codes: list[str]) -> None:
-    assert [f.code for f in check(checkpoint("target"), serve={"topology": topology})] == codes
-
-
 def test_every_reason_at_once(checkpoint: MakeCheckpoint, check: Check) -> None:
     target = checkpoint("target", max_positions=1024)
-    findings = check(target, target, serve={"topology": "single"}, planning={"workload": {"input_tokens": 4000}})
-    codes = ["PAIR-CONTEXT", "PAIR-CONTEXT", "PAIR-TOPOLOGY", "PAIR-WORKLOAD", "PAIR-WORKLOAD", "PAIR-DRAFT-IS-TARGET"]
+    findings = check(target, target, planning={"workload": {"input_tokens": 4000}})
+    codes = ["PAIR-CONTEXT", "PAIR-CONTEXT", "PAIR-WORKLOAD", "PAIR-WORKLOAD", "PAIR-DRAFT-IS-TARGET"]
     assert [f.code for f in findings] == codes
