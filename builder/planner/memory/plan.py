@@ -9,7 +9,7 @@ from builder.hardware.chips import chips as known_chips
 from builder.planner.memory.alternatives import Setting, alternatives
 from builder.planner.memory.model import Capacity, EngineShare, MemoryPlan
 from builder.planner.memory.needs import context_lengths, needed_tokens, sequence_tokens
-from builder.planner.memory.pools import LoadStep, Occupant, load_orders, needed_fraction
+from builder.planner.memory.pools import TOGETHER, LoadStep, Occupant, load_orders, needed_fraction
 from builder.planner.memory.shared_memory import shared_memory_bytes
 from builder.planner.memory.sizing import Models, pool_tokens, reserve_of, shares_of
 from builder.spec import PairSpec
@@ -65,9 +65,7 @@ def _orders(spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare]) ->
         return ()
     if spec.serve.topology == "orchestrated":
         return load_orders(device_bytes, [Occupant(s.role, s.own_bytes, s.pool_bytes) for s in shares])
-    together = Occupant("pair", sum(s.own_bytes for s in shares), sum(s.pool_bytes for s in shares))
-    ((step,),) = load_orders(device_bytes, [together])
-    return (tuple(replace(step, role=share.role) for share in shares),)
+    return load_orders(device_bytes, [Occupant(TOGETHER, sum(s.own_bytes for s in shares), sum(s.pool_bytes for s in shares))])
 
 
 def _fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:

@@ -12,8 +12,10 @@ DEFAULT_FRACTION = 0.9
 """What TensorRT-LLM takes of the free memory when nobody says otherwise (releases 0.16 to 1.2; older texts say 0.85)."""
 POOL_SHARE = 0.95
 """Of the free memory, for pools; the rest is for what no formula foresees. The highest fraction that published runs use."""
+TOGETHER = "pair"
+"""Role of both engines where one process makes both pools at once."""
 DEVICE_MARGIN = 0.01
-"""Of a chip's nominal memory that its driver does not show."""
+"""Of a chip's memory, which a process does not see whole."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def load_orders(device_bytes: int, occupants: Sequence[Occupant]) -> tuple[tuple
 
 def needed_fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
     """The smallest fraction that lets `role` reach its cap whichever engine loads first."""
-    return max(step.fraction for order in orders for step in order if step.role == role)
+    return max(step.fraction for order in orders for step in order if step.role in (role, TOGETHER))
 
 
 def _load(device_bytes: int, order: Sequence[Occupant]) -> tuple[LoadStep, ...]:
