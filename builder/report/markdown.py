@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builder.report.model import Gate, Report
+from builder.report.outlook import Row, outlook_rows
 
 COLUMNS = {
     "speedup": "speed-up",
@@ -25,11 +26,12 @@ def render_markdown(report: Report) -> str:
     """The whole page."""
     parts = [
         f"# {report.name}: {report.verdict}",
-        f"Made {report.created_at}. Every number below was measured in this run.",
+        f"Made {report.created_at}. Every number below was measured in this run, but for the column `planned`.",
         "## Gates",
         table(("gate", "result", "value", "threshold", "unit"), [_gate_row(g) for g in report.gates]),
         *(_gate_section(g) for g in report.gates),
         _kinds_section(report.kinds),
+        _outlook_section(outlook_rows(report.plan, report.gates)),
         _facts("Durations", {k: f"{v:.1f} s" for k, v in report.durations_s.items()}),
         _facts("Machine", report.machine),
         _facts("Versions", report.versions),
@@ -86,6 +88,10 @@ def _kinds_section(kinds: Mapping[str, Mapping[str, Any]]) -> str:
     columns = [c for c in COLUMNS if any(c in row for row in kinds.values())]
     rows = [[kind, *(_column(c, row.get(c)) for c in columns)] for kind, row in kinds.items()]
     return "## By kind of prompt\n\n" + table(("kind", *(COLUMNS[c] for c in columns)), rows)
+
+
+def _outlook_section(rows: Sequence[Row]) -> str:
+    return "## Planned and measured\n\n" + table(("what", "planned", "measured"), rows) if rows else ""
 
 
 def _column(name: str, value: Any) -> str:
