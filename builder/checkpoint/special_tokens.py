@@ -1,6 +1,6 @@
 """Special tokens of a checkpoint by name: their texts from the tokenizer's settings, their ids from its vocabulary or the model's files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class SpecialToken:
 @dataclass(frozen=True)
 class SpecialTokens:
     """`named` holds the tokens that are set, by their names of `NAMES`; `end` every token that ends an answer, sorted by id: the
-    tokenizer's, the generation configuration's and the model's, as the served models take them."""
+    tokenizer's and the model's, as the served models take them."""
 
     named: Mapping[str, SpecialToken]
     end: tuple[SpecialToken, ...]
@@ -37,8 +37,9 @@ class SpecialTokens:
         return {name: token for name, token in self.named.items() if token.token_id is None}
 
 
-def read_special_tokens(tokenizer: Tokenizer, config: Mapping[str, Any]) -> SpecialTokens:
-    """From tokenizer_config.json, special_tokens_map.json, generation_config.json and the model's configuration, in this order.
+def read_special_tokens(tokenizer: Tokenizer, config: Mapping[str, Any], end_ids: Iterable[int]) -> SpecialTokens:
+    """From tokenizer_config.json, special_tokens_map.json, generation_config.json and the model's configuration, in this order; `end_ids`
+    are the model's.
 
     Raises RefusedError CKPT-TOKENIZER when one of them is not JSON.
     """
@@ -46,9 +47,8 @@ def read_special_tokens(tokenizer: Tokenizer, config: Mapping[str, Any]) -> Spec
     models = (read_settings(tokenizer.folder, FILES_OF_THE_MODEL[0]), config)
     named = {name: token for name in NAMES if (token := _named(name, texts, models, tokenizer)) is not None}
     own = named.get("eos_token")
-    ids = {*([own.token_id] if own else []), *(i for model in models for i in _ids(model.get("eos_token_id")))} - {None}
-    text_of = tokenizer.vocabulary.text_of
-    return SpecialTokens(named, tuple(SpecialToken(i, text_of.get(i, "")) for i in sorted(i for i in ids if i is not None)))
+    ids = {*end_ids} | ({own.token_id} if own and own.token_id is not None else set())
+    return SpecialTokens(named, tuple(SpecialToken(i, tokenizer.vocabulary.text_of.get(i, "")) for i in sorted(ids)))
 
 
 def _named(name: str, texts: Mapping[str, Any], models: tuple[Mapping[str, Any], ...], tokenizer: Tokenizer) -> SpecialToken | None:

@@ -54,7 +54,8 @@ def _tokenizer(checkpoint: Checkpoint, role: Role, like: Tokenizer | None, findi
     try:
         return read_tokenizer(checkpoint.path, like)
     except RefusedError as error:
-        findings += [_placed(finding, f"{role}.checkpoint") for finding in error.findings]
+        said = {finding.code for finding in checkpoint.findings}
+        findings += [_placed(finding, f"{role}.checkpoint") for finding in error.findings if finding.code not in said]
         return None
 
 

@@ -62,7 +62,7 @@ def check_remote_code(model: Model) -> Iterator[Finding]:
 
 
 def _special(model: Model, tokenizer: Tokenizer) -> SpecialTokens:
-    return read_special_tokens(tokenizer, model.checkpoint.config)
+    return read_special_tokens(tokenizer, model.checkpoint.config, model.checkpoint.end_ids)
 
 
 def _begin(target: Model, draft: Model, left: SpecialTokens, right: SpecialTokens) -> Iterator[Finding]:

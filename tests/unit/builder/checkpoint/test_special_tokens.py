@@ -21,40 +21,39 @@ def tokenizer(folder: Path, settings: dict[str, Any], **files: dict[str, Any]) -
 
 def test_texts_of_the_settings_win(tmp_path: Path) -> None:
     settings = {"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}, "pad_token": None}
-    read = read_special_tokens(tokenizer(tmp_path, settings), {"bos_token_id": 4, "eos_token_id": 3})
+    read = read_special_tokens(tokenizer(tmp_path, settings), {"bos_token_id": 4, "eos_token_id": 3}, ())
     assert read.named == {"bos_token": SpecialToken(1, "<s>"), "eos_token": SpecialToken(2, "</s>")}
 
 
 def test_the_map_of_special_tokens_stands_in(tmp_path: Path) -> None:
-    read = read_special_tokens(tokenizer(tmp_path, {"pad_token": None}, special_tokens_map={"pad_token": "<unk>", "bos_token": "<s>"}), {})
+    read = read_special_tokens(
+        tokenizer(tmp_path, {"pad_token": None}, special_tokens_map={"pad_token": "<unk>", "bos_token": "<s>"}), {}, ()
+    )
     assert read.named == {"bos_token": SpecialToken(1, "<s>"), "pad_token": SpecialToken(0, "<unk>")}
 
 
 def test_the_model_s_ids_stand_in(tmp_path: Path) -> None:
-    read = read_special_tokens(tokenizer(tmp_path, {}, generation_config={"pad_token_id": 3}), {"pad_token_id": 4, "bos_token_id": 1})
+    read = read_special_tokens(tokenizer(tmp_path, {}, generation_config={"pad_token_id": 3}), {"pad_token_id": 4, "bos_token_id": 1}, ())
     assert read.named == {"bos_token": SpecialToken(1, "<s>"), "pad_token": SpecialToken(3, "<|end|>")}
 
 
 @pytest.mark.parametrize(
-    ("settings", "generation", "config", "ids"),
+    ("settings", "end_ids", "expected"),
     [
-        ({"eos_token": "<|eot|>"}, {"eos_token_id": [2, 3]}, {"eos_token_id": 2}, [2, 3, 4]),
-        ({}, {}, {"eos_token_id": 2}, [2]),
-        ({}, {"eos_token_id": 3}, {}, [3]),
-        ({}, {}, {"eos_token_id": -1}, []),
-        ({"eos_token": "<none>"}, {}, {"eos_token_id": 9}, [9]),
-        ({}, {}, {}, []),
+        ({"eos_token": "<|eot|>"}, (3, 2), [2, 3, 4]),
+        ({"eos_token": "<|eot|>"}, (4,), [4]),
+        ({}, (2,), [2]),
+        ({"eos_token": "<none>"}, (9,), [9]),
+        ({}, (), []),
     ],
 )
-def test_every_end_token_counts(
-    tmp_path: Path, settings: dict[str, Any], generation: dict[str, Any], config: dict[str, Any], ids: list[int]
-) -> None:
-    read = read_special_tokens(tokenizer(tmp_path, settings, generation_config=generation), config)
-    assert [token.token_id for token in read.end] == ids
+def test_every_end_token_counts(tmp_path: Path, settings: dict[str, Any], end_ids: tuple[int, ...], expected: list[int]) -> None:
+    read = read_special_tokens(tokenizer(tmp_path, settings), {}, end_ids)
+    assert [token.token_id for token in read.end] == expected
 
 
 def test_a_text_without_an_entry_is_unknown(tmp_path: Path) -> None:
-    read = read_special_tokens(tokenizer(tmp_path, {"pad_token": "[PAD]", "bos_token": "<s>"}), {})
+    read = read_special_tokens(tokenizer(tmp_path, {"pad_token": "[PAD]", "bos_token": "<s>"}), {}, ())
     assert read.unknown == {"pad_token": SpecialToken(None, "[PAD]")}
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from builder.api import ModelShape, StoredFormat
 from builder.checkpoint import Checkpoint
+from builder.checkpoint.generation import read_end_ids
 from builder.errors import Finding
 from builder.planner.checks import check_pair
 from builder.spec import load_pair
@@ -48,7 +49,9 @@ def checkpoint(tmp_path: Path) -> MakeCheckpoint:
             (folder / "chat_template.jinja").write_text(template)
         default_parameters = 1_000_000_000 if name.startswith("draft") else 70_000_000_000
         sizes = {"parameters": default_parameters, "layers": 2, "kv_heads": 1, "head_dim": 8, "max_positions": 4096, **shape}
-        return Checkpoint(folder, config or {}, model_type, ModelShape(vocab_size=width, **sizes), StoredFormat(stored))
+        values = config or {}
+        end_ids = read_end_ids(folder, values)
+        return Checkpoint(folder, values, model_type, ModelShape(vocab_size=width, **sizes), StoredFormat(stored), end_ids=end_ids)
 
     return make
 

@@ -1,6 +1,7 @@
 """Vocabularies of a pair, three-way: equal, different in padding alone, different in meaning."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,6 +91,13 @@ def test_case_1_without_a_tokenizer(checkpoint: MakeCheckpoint, check: Check) ->
         "Draft tokens are passed as ids, but the draft models/draft has 128258 of them and the target models/target 128256, "
         "and without both tokenizers nobody can tell whether the difference is padding."
     )
+
+
+def test_what_the_reader_said_is_not_said_again(checkpoint: MakeCheckpoint, check: Check) -> None:
+    draft = checkpoint("draft")
+    (draft.path / "tokenizer.json").unlink()
+    said = Finding("CKPT-TOKENIZER", "error", "It holds no tokenizer.json.", "draft.checkpoint")
+    assert check(checkpoint("target"), replace(draft, findings=(said,))) == []
 
 
 def test_other_meaning(checkpoint: MakeCheckpoint, check: Check) -> None:
