@@ -11,6 +11,9 @@ import yaml
 
 from builder.errors import RefusedError
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The safe loader, in C where it is there: ten times as fast."""
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -40,7 +43,8 @@ class Chip:
 @cache
 def chips() -> Mapping[str, Chip]:
     """Every known chip by name."""
-    rows = yaml.safe_load(files("configs").joinpath("chips.yaml").read_text(encoding="utf-8"))["chips"]
+    text = files("configs").joinpath("chips.yaml").read_text(encoding="utf-8")
+    rows = yaml.load(text, Loader=LOADER)["chips"]  # noqa: S506
     return {name: _chip(name, row) for name, row in rows.items()}
 
 

@@ -13,6 +13,8 @@ Number = tuple[int, int, int, int]
 
 _NAME = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:rc(\d+))?")
 _NO_CANDIDATE = 1_000_000
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The safe loader, in C where it is there: ten times as fast."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def at_most(release: Release, name: str) -> bool:
 @cache
 def release_data() -> Mapping[str, Any]:
     """The whole file."""
-    content: Mapping[str, Any] = yaml.safe_load(files("configs").joinpath("releases.yaml").read_text(encoding="utf-8"))
+    text = files("configs").joinpath("releases.yaml").read_text(encoding="utf-8")
+    content: Mapping[str, Any] = yaml.load(text, Loader=LOADER)  # noqa: S506
     return content
 
 

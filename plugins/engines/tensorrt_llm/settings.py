@@ -104,8 +104,7 @@ def server_processes(case: Case) -> Findings:
             f"Two models with {ranks[0]} and {ranks[1]} ranks: the server runs in orchestrator mode, {1 + sum(ranks)} processes under MPI; "
             "there is no tensor parallelism without MPI."
         )
-        fix = "nothing need be done: the start command is made for it"
-        yield finding("RULE-ORCHESTRATOR", "info", "target.tensor_parallel", message, found=max(ranks), fix=fix)
+        yield finding("RULE-ORCHESTRATOR", "info", "target.tensor_parallel", message, found=max(ranks))
 
 
 def untested_chip(case: Case) -> Findings:
@@ -127,8 +126,7 @@ def sequence_bookkeeping(case: Case) -> Findings:
             f"The builder adds the {k} draft tokens to max_seq_len by itself, so the target's engine will say {length + k}; "
             f"limits.max_sequence_tokens stays prompt and answer together, {length}."
         )
-        fix = "nothing need be done: do not add the draft tokens yourself"
-        yield finding("RULE-SEQ-LEN", "info", "limits.max_sequence_tokens", message, found=length, fix=fix)
+        yield finding("RULE-SEQ-LEN", "info", "limits.max_sequence_tokens", message, found=length)
 
 
 SETTING_RULES = (

@@ -70,9 +70,7 @@ def padded_vocabulary(case: Case) -> Findings:
             padded = _padded(side)
             message = f"{rows} rows of the output layer over {split} chips are padded to {padded}; the padding is never answered."
             field = side.field("tensor_parallel")
-            yield finding(
-                "RULE-VOCAB-PADDED", "info", field, message, found=rows, needed=f"a multiple of {split}", fix="nothing need be done"
-            )
+            yield finding("RULE-VOCAB-PADDED", "info", field, message, found=rows, needed=f"a multiple of {split}")
 
 
 def equal_logits(case: Case) -> Findings:

@@ -66,6 +66,12 @@ def test_a_lane_agrees_with_the_releases(lane: Lane) -> None:
     assert find_lane(lane.other).other == lane.kind
 
 
+def test_changed_defaults_are_of_known_flags_and_releases() -> None:
+    flags = {*ENGINE.options, *ENGINE.elsewhere}
+    assert set(ENGINE.changed_defaults) <= flags
+    assert all(known_release(since) in ENGINE.releases for values in ENGINE.changed_defaults.values() for since in values)
+
+
 @pytest.mark.parametrize("lane", LANES, ids=KINDS)
 def test_every_word_of_the_pair_file_is_taken_or_explained(lane: Lane) -> None:
     assert set(lane.weights) | set(lane.absent["weights"]) == {"none", "fp8", "nvfp4", "int8", "int4", "int4_awq", "int8_sq"}
