@@ -46,7 +46,7 @@ def _weights(plan: MemoryPlan) -> Finding:
     own = sum(engine.own_bytes for engine in plan.engines)
     parts = ", ".join(f"{engine.role} {_gib(engine.weights_bytes)}" for engine in plan.engines)
     message = (
-        f"Weights take {_gib(weights)} of each {plan.chip} ({parts}), activations and runtime {_gib(own - weights)}, "
+        f"Weights take {_gib(weights)} of one {plan.chip} ({parts}), activations and runtime {_gib(own - weights)}, "
         f"of the {_gib(plan.device_bytes)} that it has, {_gib(plan.reserve_bytes)} of them in reserve: no room is left for keys and values."
     )
     needed = f"< {_gib(plan.device_bytes - plan.reserve_bytes)}"
@@ -57,7 +57,7 @@ def _pool(spec: PairSpec, plan: MemoryPlan) -> Finding:
     kv_bytes = sum(engine.kv_bytes_per_token for engine in plan.engines)
     message = (
         f"One sequence of full length ({_full(spec)}) takes {_gib(plan.sequence_tokens * kv_bytes)} of keys and values in {_pools(plan)}, "
-        f"and {_gib(plan.budget_bytes)} of each {plan.chip} are left beside weights, activations, runtime and reserve."
+        f"and {_gib(plan.budget_bytes)} of one {plan.chip} are left beside weights, activations, runtime and reserve."
     )
     longest = longest_context_tokens(spec, plan.pool_tokens, 1)
     fix = _fix(plan, *_shorter(spec, longest))

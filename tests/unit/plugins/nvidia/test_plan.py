@@ -73,7 +73,7 @@ def test_16_bit_weights_on_one_h100_name_what_would_fit() -> None:
     (found,) = findings
     assert found.code == "MEM-WEIGHTS"
     assert found.message == (
-        "Weights take 134.2 GiB of each h100_sxm (target 131.4 GiB, draft 2.8 GiB), activations and runtime 6.3 GiB, of the 79.6 GiB that "
+        "Weights take 134.2 GiB of one h100_sxm (target 131.4 GiB, draft 2.8 GiB), activations and runtime 6.3 GiB, of the 79.6 GiB that "
         "it has, 0.8 GiB of them in reserve: no room is left for keys and values."
     )
     assert found.fix == (

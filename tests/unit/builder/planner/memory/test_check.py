@@ -52,7 +52,7 @@ def test_weights_that_do_not_fit(plan_pair: PlanPair) -> None:
     (found,) = findings(plan_pair, target_gib=141, draft_gib=3, engine={"activation_bytes": GIB}, chips={"large": LARGE, "card": CARD})
     assert (found.code, found.severity, found.field) == ("MEM-WEIGHTS", "error", "hardware.chip")
     assert found.message == (
-        "Weights take 144.0 GiB of each card (target 141.0 GiB, draft 3.0 GiB), activations and runtime 2.0 GiB, of the 80.0 GiB that it "
+        "Weights take 144.0 GiB of one card (target 141.0 GiB, draft 3.0 GiB), activations and runtime 2.0 GiB, of the 80.0 GiB that it "
         "has, 0.8 GiB of them in reserve: no room is left for keys and values."
     )
     assert (found.found, found.needed) == ("146.0 GiB", "< 79.2 GiB")
@@ -64,7 +64,7 @@ def test_a_sequence_that_does_not_fit(plan_pair: PlanPair) -> None:
     assert (found.code, found.field) == ("MEM-POOL", "limits.max_sequence_tokens")
     assert found.message == (
         "One sequence of full length (131072 tokens, and 6 slots for drafts and the next token) takes 22.0 GiB of keys and values in both "
-        "pools, and 13.2 GiB of each card are left beside weights, activations, runtime and reserve."
+        "pools, and 13.2 GiB of one card are left beside weights, activations, runtime and reserve."
     )
     assert found.fix == (
         "set limits.max_sequence_tokens: 78618 and limits.max_input_tokens: 59980, or target.kv_cache: fp8 (1 sequence), "
