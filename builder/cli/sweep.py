@@ -11,12 +11,13 @@ from builder.cli.console import progress_display, show_table
 from builder.errors import ExitCode
 from builder.planner.cost import CostPlan, CostPoint, HardwareAdvice, Payback, money
 from builder.planner.cost.words import count
-from builder.planner.sweep import Evaluate, Sweep, SweepRow, run_sweep, write_plot
+from builder.planner.sweep import SHORT_NAMES, Evaluate, Sweep, SweepRow, run_sweep, write_plot
 from builder.spec import Pair
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 DEFAULT_AXES = "default"
+HEADINGS = {field: short for short, field in SHORT_NAMES.items()}
 PRECISIONS = frozenset({"target.kv_cache", "draft.kv_cache", "target.weights", "draft.weights"})
 
 
@@ -60,20 +61,15 @@ def plan_sweep(pair: Pair, axes: Sequence[str], evaluate: Evaluate, *, plot: Pat
 
 def show_sweep(sweep: Sweep) -> None:
     """Every row, refused ones with their code, and the sentence that says which to take."""
-    from rich.table import Table
-
     swept = [field for field, values in sweep.axes.items() if len(values) > 1] or list(sweep.axes)
-    names = [field.rpartition(".")[2].replace("_", " ") for field in swept]
-    title = f"{sweep.name}: requests of {sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out (predictions)"
-    table = Table("row", *names, title=title, title_justify="left")
-    for name in _figure_names(sweep):
-        table.add_column(name, justify="right")
-    if any(not row.ok for row in sweep.rows):
-        table.add_column("refused")
-    for row in sweep.rows:
-        table.add_row(*_cells(sweep, row, swept), style=_style(sweep, row))
-    show_table(table)
-    click.echo(f"{sweep.sentence}\n")
+    workload = f"requests of {sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out"
+    click.echo(f"{sweep.name}: {workload} (predictions)\n")
+    cells = [_cells(sweep, row, swept) for row in sweep.rows]
+    head, *lines = _aligned([_head(sweep, swept), *cells], left=1 + len(swept))
+    click.secho(head, bold=True)
+    for row, line in zip(sweep.rows, lines, strict=True):
+        click.secho(line, bold=row.number == sweep.recommended, dim=not row.ok)
+    click.echo(f"\n{sweep.sentence}\n")
     for note in _notes(sweep):
         click.echo(note)
 
@@ -94,17 +90,12 @@ def show_cost(cost: CostPlan, advice: HardwareAdvice | None = None) -> None:
         click.echo(advice.sentence)
 
 
-def _figure_names(sweep: Sweep) -> list[str]:
-    price = [f"{sweep.price.currency} per 1M"] if sweep.price else []
-    return ["KV tokens", "requests", "tok/s per user", "tok/s in all", "speed-up", *price]
-
-
 def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
     mark = "*" if row.number == sweep.recommended else "+" if row.number in sweep.front else ""
     cells = [f"{row.number}{mark}", *(str(row.settings[field]) for field in swept)]
     figures = row.figures
     if figures is None:
-        return [*cells, *([""] * len(_figure_names(sweep))), ", ".join(row.codes)]
+        return [*cells, ", ".join(row.codes)]
     speeds = [f"{figures.tokens_per_s_per_user:.1f}", f"{figures.tokens_per_s:,.0f}", f"{figures.speedup:.2f}x"]
     cost = [] if sweep.price is None else [_or_dash(figures.per_million, _amount)]
     return [*cells, f"{figures.capacity_tokens:,}", f"{figures.sequences:,}", *speeds, *cost]
@@ -114,10 +105,25 @@ def _amount(value: float) -> str:
     return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-def _style(sweep: Sweep, row: SweepRow) -> str:
-    if not row.ok:
-        return "dim"
-    return "bold" if row.number == sweep.recommended else ""
+def _head(sweep: Sweep, swept: list[str]) -> list[str]:
+    fields = [HEADINGS.get(field, field.rpartition(".")[2].replace("_", " ")) for field in swept]
+    price = [f"{sweep.price.currency}/1M"] if sweep.price else []
+    return ["row", *fields, "KV tokens", "requests", "tok/s/user", "tok/s", "speed-up", *price]
+
+
+def _aligned(rows: list[list[str]], left: int) -> list[str]:
+    """Lines of columns, the first `left` of them to the left. A shorter row's last cell takes the rest of the line.
+
+    Not a rich table: that cuts cells off in a narrow terminal and in a pipe, and a code has to stay whole.
+    """
+    whole = [row for row in rows if len(row) == len(rows[0])]
+    widths = [max(len(row[i]) for row in (rows if i < left else whole)) for i in range(len(rows[0]))]
+    return ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
+
+
+def _padded(row: list[str], widths: list[int], left: int) -> list[str]:
+    whole = len(row) == len(widths)
+    return [cell.ljust(widths[i]) if i < left or not whole else cell.rjust(widths[i]) for i, cell in enumerate(row)]
 
 
 def _notes(sweep: Sweep) -> list[str]:

@@ -3,9 +3,10 @@
 from builder.planner.sweep.model import Sweep, SweepRow
 from builder.planner.sweep.plot import write_plot
 from builder.planner.sweep.rows import Evaluate, PlanLike, run_sweep, sweep
-from builder.planner.sweep.settings import default_axes, parse_axes, with_settings
+from builder.planner.sweep.settings import SHORT_NAMES, default_axes, parse_axes, with_settings
 
 __all__ = [
+    "SHORT_NAMES",
     "Evaluate",
     "PlanLike",
     "Sweep",

@@ -92,11 +92,12 @@ def _panel(axes: "Axes", sweep: Sweep, across: Value, title: str) -> None:
 
 
 def _markers(axes: "Axes", sweep: Sweep, points: Sequence[tuple[SweepRow, float, float]], name: str, index: int) -> None:
-    """Rows of the front are filled; a ring marks the row to take. Later series are smaller, so that earlier ones show behind them."""
+    """Rows of the front are filled and lie above others; a ring marks the row to take. Later series are smaller, to show those behind."""
     colour, marker, size = COLOURS[index], MARKERS[index], max(75 - 18 * index, 18)
-    fills = [colour if row.number in sweep.front else "white" for row, _, _ in points]
-    x, y = [x for _, x, _ in points], [y for _, _, y in points]
-    axes.scatter(x, y, s=size, marker=marker, c=fills, edgecolors=colour, linewidths=1.3, zorder=3)
+    for filled in (False, True):
+        own = [(x, y) for row, x, y in points if (row.number in sweep.front) == filled]
+        fill, x, y = colour if filled else "none", [x for x, _ in own], [y for _, y in own]
+        axes.scatter(x, y, s=size, marker=marker, facecolors=fill, edgecolors=colour, linewidths=1.3, zorder=3 + filled)
     axes.scatter([], [], s=38, marker=marker, c=colour, label=name)
     taken = [(x, y) for row, x, y in points if row.number == sweep.recommended]
     axes.scatter([x for x, _ in taken], [y for _, y in taken], s=220, marker="o", facecolors="none", edgecolors="#000000", zorder=4)

@@ -1,6 +1,7 @@
 """What people see of a sweep and of the cost."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -32,25 +33,35 @@ def shown(capsys: pytest.CaptureFixture[str], make: Callable[..., Pair], axes: l
 
 def cells(text: str) -> list[list[str]]:
     """Body rows of the table."""
-    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+    if "│" in text:
+        return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+    return [re.split(" {2,}", line) for line in text.splitlines() if re.match(r"\d", line)]
 
 
 def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "batch=1,4"], planning={"price": PRICE})
     rows = cells(text)
     assert [row[0] for row in rows] == ["1+", "2*", "3", "4"]
-    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "117.65", ""]
-    assert rows[3] == ["4", "nvfp4", "4", "", "", "", "", "", "", "RULE-KV-NVFP4"]
-    assert "USD per 1M" in text
+    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "117.65"]
+    assert rows[3] == ["4", "nvfp4", "4", "RULE-KV-NVFP4"]
+    assert "USD/1M" in text
     assert "RULE-KV-NVFP4: an NVFP4 cache needs the sm_100 family" in text
     assert "Take row 2 (fp8 KV, batch 4)" in text.replace("\n", " ")
     assert "step times from roofline (error band 30%)" in text
     assert "the accuracy gate of `tandem validate` judges that" in text
 
 
+def test_columns_are_aligned_and_nothing_is_cut_off(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "k=2,4", "batch=1,16"], planning={"price": PRICE})
+    head, *rows = text.splitlines()[2:11]
+    assert head == "row  kv     k  batch  KV tokens  requests  tok/s/user  tok/s  speed-up  USD/1M"
+    assert rows[1] == "2    fp8    2  16       200,000       132         0.9     15     1.09x   66.51"
+    assert rows[7] == "8    nvfp4  4  16     RULE-KV-NVFP4"
+
+
 def test_without_a_price_there_is_no_money(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, make_pair, ["batch=1,4"])
-    assert "per 1M" not in text
+    assert "/1M" not in text
     assert "accuracy" not in text, "no precision was swept"
     assert [len(row) for row in cells(text)] == [7, 7]
 
