@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.api import Deployment, Engine, StoredFormat
@@ -70,6 +70,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
 
 
 @pytest.mark.parametrize("lane", [TENSORRT_LLM, PYTORCH], ids=lambda lane: lane.kind)
+@settings(deadline=None)
 @given(made=deployments())
 def test_every_finding_is_whole(lane: Engine, made: Deployment) -> None:
     found = [*lane.check(made.target), *lane.check_deployment(made)]
