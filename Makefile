@@ -19,6 +19,7 @@ setup: $(INSTALLED) ## Make .venv with pinned dependencies
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[openvino,serve,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps aiconfigurator-core
 	@touch $@
 
 demo: $(INSTALLED) ## Make the demo checkpoints (93 MB download, once)

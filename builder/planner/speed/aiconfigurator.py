@@ -137,6 +137,9 @@ def _options(model: ModelOnChips) -> dict[str, Any]:
         "gemm_quant_mode": _gemm_mode(model),
         "kvcache_quant_mode": KV_MODES[model.kv_cache],
     }
+    if model.facts.shape.kv_lora_rank:
+        # it has measured latent attention over prompts in 16 bits alone
+        options["fmha_quant_mode"] = "bfloat16"
     if model.facts.shape.experts:
         blocks = options["gemm_quant_mode"] == "fp8_block"
         options |= {"moe_tp_size": model.tensor_parallel, "moe_ep_size": 1}

@@ -13,7 +13,7 @@ from builder.planner.speed.model import ModelOnChips, Steps, StepTime
 from builder.planner.speed.roofline import RooflineStepTime
 from builder.spec import PairSpec
 
-PROBE_CONTEXT_TOKENS = 1024
+PROBE_TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def _choose(
     if wanted in ("auto", "aiconfigurator", "measured"):
         try:
             steps = AiconfiguratorStepTime.of(model)
-            steps.decode_s(1, PROBE_CONTEXT_TOKENS)
+            steps.decode_s(1, PROBE_TOKENS)
+            steps.prefill_s(1, PROBE_TOKENS)
         except CannotAnswerError as error:
             if wanted == "aiconfigurator":
                 raise _refusal(str(error)) from error
