@@ -77,27 +77,31 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> PlanDifference
     sections = ("pair", *FIGURES)
     known = [name for name in sections if name in old]
     changes = {name: tuple(changed(old[name], new.get(name) or {})) for name in known}
-    gone, fresh = _findings(old) - _findings(new), _findings(new) - _findings(old)
+    before, after = _findings(old), _findings(new)
     return PlanDifference(
         settings=changes.get("pair", ()),
         figures={name: changes.get(name, ()) for name in FIGURES},
         stages=_stages(old, new),
-        findings_new=tuple(sorted(fresh)) if "findings" in old else (),
-        findings_gone=tuple(sorted(gone)),
+        findings_new=tuple(after[key] for key in after if key not in before) if "findings" in old else (),
+        findings_gone=tuple(before[key] for key in before if key not in after),
         unknown=tuple("settings" if name == "pair" else name for name in sections if name not in known and new.get(name)),
     )
 
 
 def changed(old: Any, new: Any, field: str = "") -> Iterator[Change]:
-    """Leaves that differ between two nested values."""
+    """Leaves that differ between two nested values; a table's row that only one side has is one change."""
     old_parts, new_parts = _beside(_parts(old), old, _parts(new)), _beside(_parts(new), new, _parts(old))
     if old_parts is None or new_parts is None:
         if old != new:
             yield Change(field, old, new)
         return
     for name in dict.fromkeys((*old_parts, *new_parts)):
-        inner = name if name.startswith("[") or not field else f".{name}"
-        yield from changed(old_parts.get(name), new_parts.get(name), f"{field}{inner}")
+        row = name.startswith("[")
+        inner = f"{field}{name}" if row or not field else f"{field}.{name}"
+        if row and (name not in old_parts or name not in new_parts):
+            yield Change(inner, old_parts.get(name), new_parts.get(name))
+        else:
+            yield from changed(old_parts.get(name), new_parts.get(name), inner)
 
 
 def _parts(value: Any) -> Mapping[str, Any] | None:
@@ -121,8 +125,9 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return dict(zip(labels if len(set(labels)) == len(rows) else [f"[{i}]" for i in range(len(rows))], rows, strict=True))
 
 
-def _findings(plan: Mapping[str, Any]) -> set[str]:
-    return {f"{finding.get('code')}: {finding.get('message')}" for finding in plan.get("findings") or ()}
+def _findings(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
+    """Sentences by code and field: other numbers, or another file, do not make another finding."""
+    return {(f.get("code", ""), f.get("field", "")): f"{f.get('code')}: {f.get('message')}" for f in plan.get("findings") or ()}
 
 
 def _stages(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[StageChange, ...]:

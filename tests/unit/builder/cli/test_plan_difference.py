@@ -43,8 +43,22 @@ def test_for_people(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_changes(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     show_difference(old, json.loads(old.read_text()), as_json=False)
     out = capsys.readouterr().out
-    assert out.startswith(f"nothing changes against {old}: every stage is reused\n")
+    assert out.startswith(f"nothing changes against {old}\n")
     assert "does not run" in out
+
+
+def test_names_of_rows_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rich would take [batch 4] for a style."""
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(plan(0, speed={"rows": [{"batch": 1, "speedup": 2.0}]})))
+    show_difference(file, plan(0, speed={"rows": [{"batch": 1, "speedup": 1.5}, {"batch": 4, "speedup": 1.0}]}), as_json=False)
+    out = capsys.readouterr().out
+    assert "rows[batch 1].speedup" in out
+    assert [cell.strip() for line in out.splitlines() if "[batch 4]" in line for cell in line.split("│")[1:4]] == [
+        "rows[batch 4]",
+        "none",
+        "a row",
+    ]
 
 
 def test_long_tables_are_cut(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +68,16 @@ def test_long_tables_are_cut(old: Path, capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert f"setting{MOST_ROWS - 1}" in out
     assert f"setting{MOST_ROWS} " not in out
-    assert "and 5 more, shown by --json" in out
+    assert "settings: 5 more changes, shown by --json" in out
+
+
+def test_small_changes_of_figures_take_no_row(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = json.loads(old.read_text())
+    new["memory"]["pool_bytes"] = 2_010_000
+    show_difference(old, new, as_json=False)
+    out = capsys.readouterr().out
+    assert "pool_bytes" not in out
+    assert "memory: 1 more changes, shown by --json" in out
 
 
 def test_for_machines(old: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,13 +131,21 @@ def test_a_refused_plan_runs_nothing() -> None:
     assert difference(new, plan()).findings_gone == ("PAIR-X: It cannot work.",)
 
 
+def test_a_finding_with_other_numbers_is_no_new_one() -> None:
+    old = plan() | {"findings": [{"code": "SPEED-X", "field": "draft", "message": "old.yaml:3: draft: 0.9x"}]}
+    new = plan() | {
+        "findings": [{"code": "SPEED-X", "field": field, "message": f"new.yaml:3: {field}: 0.8x"} for field in ("draft", "target")]
+    }
+    found = difference(old, new)
+    assert (found.findings_new, found.findings_gone) == (("SPEED-X: new.yaml:3: target: 0.8x",), ())
+
+
 def test_rows_are_compared_by_their_first_column() -> None:
     new = plan()
     new["speed"]["rows"] = [{"batch": 1, "speedup": 2.0}, {"batch": 4, "speedup": 1.8}, {"batch": 8, "speedup": 1.6}]
     assert difference(plan(), new).figures["speed"] == (
         Change("rows[batch 8].speedup", 1.5, 1.6),
-        Change("rows[batch 4].batch", None, 4),
-        Change("rows[batch 4].speedup", None, 1.8),
+        Change("rows[batch 4]", None, {"batch": 4, "speedup": 1.8}),
     )
 
 
@@ -147,7 +155,7 @@ def test_rows_are_compared_by_their_first_column() -> None:
         ({"a": [1, 2]}, {"a": [1, 3]}, [Change("a", [1, 2], [1, 3])]),
         ({"a": None}, {}, []),
         ({"a": None}, {"a": {"b": 1}}, [Change("a.b", None, 1)]),
-        ({"a": []}, {"a": [{"b": 1}]}, [Change("a[b 1].b", None, 1)]),
+        ({"a": []}, {"a": [{"b": 1}]}, [Change("a[b 1]", None, {"b": 1})]),
         ({"a": {}}, {"a": None}, []),
         ({"a": [{"b": 1, "c": 1}, {"b": 1, "c": 2}]}, {"a": [{"b": 1, "c": 1}, {"b": 1, "c": 3}]}, [Change("a[1].c", 2, 3)]),
         ({"a": 1}, {"a": {"b": 1}}, [Change("a", 1, {"b": 1})]),
