@@ -24,9 +24,9 @@ class Break:
     fix: str
 
 
-def paged_context_breaks(side: Side) -> list[Break]:
+def paged_context_breaks(side: Side, sm: int) -> list[Break]:
     """Everything that switches paged context FMHA off for one engine; empty when it is on."""
-    return [*_options_off(side), *_int8_cache(side), *_fp8_cache(side)]
+    return [*_options_off(side), *_int8_cache(side), *_fp8_cache(side, sm)]
 
 
 def reuse_chain(case: Case) -> Findings:
@@ -34,7 +34,7 @@ def reuse_chain(case: Case) -> Findings:
     if not (case.drafts or case.deployment.reuse):
         return
     for side in case.sides:
-        for broken in paged_context_breaks(side):
+        for broken in paged_context_breaks(side, case.sm):
             yield _broken(case, broken)
 
 
@@ -72,13 +72,14 @@ def _int8_cache(side: Side) -> list[Break]:
     return [Break("RULE-KV-INT8-REUSE", field, reason, "int8", "bf16 | fp8", fix)]
 
 
-def _fp8_cache(side: Side) -> list[Break]:
+def _fp8_cache(side: Side, sm: int) -> list[Break]:
     if side.kv_cache != "fp8" or side.algorithm in side.lane.fp8_class:
         return []
     field, weights = side.field("kv_cache"), side.algorithm or "unquantized"
     needed = any_of(side.lane.fp8_class)
     reason = f"FP8 KV keeps paged context FMHA only with {needed} weights, and the {side.role}'s are {weights}: the builder switches it off"
-    fix = f"set {side.field('weights')} to fp8 or nvfp4, or {field}: bf16"
+    words = [w for w, row in side.lane.weights.items() if row.algorithms[0] in side.lane.fp8_class and row.runs_on(sm)]
+    fix = f"set {side.field('weights')} to {any_of(words)}, or {field}: bf16" if words else f"set {field}: bf16"
     return [Break("RULE-KV-FP8-WEIGHTS", field, reason, weights, needed, fix)]
 
 
@@ -88,7 +89,9 @@ def chunked_context(case: Case) -> Findings:
     longest, tokens = target.request.max_input_tokens, target.request.max_batched_tokens
     if longest <= tokens:
         return
-    broken = paged_context_breaks(target)
+    broken = paged_context_breaks(target, case.sm)
+    if broken and (case.drafts or case.deployment.reuse):
+        return  # the chain says it already
     field = "limits.max_batched_tokens"
     if target.option("chunked_context") is False or broken:
         reason = f"{broken[0].reason}, and chunks need it" if broken else "chunked_context is off"

@@ -259,6 +259,20 @@ def test_auto_is_what_the_checkpoint_was_calibrated_for() -> None:
     assert [f.field for f in found] == ["target.kv_cache"]
 
 
+@pytest.mark.parametrize(
+    ("chip", "fix"),
+    [
+        ("a100_sxm", "set target.kv_cache: bf16"),
+        ("h200_sxm", "set target.weights to fp8, or target.kv_cache: bf16"),
+        ("b200_sxm", "set target.weights to fp8 or nvfp4, or target.kv_cache: bf16"),
+    ],
+)
+def test_the_way_out_runs_on_the_chip(chip: str, fix: str) -> None:
+    found = findings(chip=chip, target={"weights": "none", "max_batched_tokens": 4096})
+    assert [f.fix for f in found if f.code == "RULE-KV-FP8-WEIGHTS"] == [fix]
+    assert not with_code(found, "RULE-CHUNKED"), "the chain is said once"
+
+
 def test_without_drafts_another_way_out_is_offered() -> None:
     (found,) = with_code(findings(**alone(target={"kv_cache": "int8"})), "RULE-KV-INT8-REUSE")
     assert found.fix.endswith("or kv_cache.reuse: false")
