@@ -1,11 +1,13 @@
 """What people and machines see of a difference."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.cli.main import main
 from builder.cli.plan_difference import MOST_ROWS, in_words, relative, show_difference
 from builder.planner.difference import Change
 
@@ -106,3 +108,32 @@ def test_in_words(field: str, value: object, words: str) -> None:
 @pytest.mark.parametrize(("old", "new", "words"), [(4, 5, "+25.0%"), (0, 5, ""), (None, 5, ""), (True, False, ""), ("a", "b", "")])
 def test_relative(old: object, new: object, words: str) -> None:
     assert relative(Change("a", old, new)) == words
+
+
+def test_the_whole_command(
+    write_checkpoint: Callable[..., Path], write_pair: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, draft = write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1)
+    text = f"name: demo\ntarget: {{checkpoint: {target}}}\ndraft: {{checkpoint: {draft}}}\n"
+    arguments = ["plan", str(write_pair(text)), "--build-root", str(tmp_path / "build"), "--json"]
+    assert main(arguments) == 0
+    old = tmp_path / "old.json"
+    old.write_text(capsys.readouterr().out)
+    write_pair(f"{text}limits: {{max_batch_size: 4}}\n")
+    assert main([*arguments, "--diff", str(old)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["settings"] == [{"field": "limits.max_batch_size", "old": 8, "new": 4}]
+    assert {"field": "needed_tokens", "old": 16640, "new": 8320} in found["memory"]
+    assert [(stage["name"], stage["runs"]) for stage in found["stages"]] == [
+        ("build-target", True),
+        ("build-draft", True),
+        ("package", True),
+    ]
+
+
+def test_no_plan_there_is_refused(
+    write_checkpoint: Callable[..., Path], write_pair: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_pair(f"name: demo\ntarget: {{checkpoint: {write_checkpoint('target')}}}\ndraft: {{method: none}}\n")
+    assert main(["plan", str(file), "--build-root", str(tmp_path / "build"), "--diff", str(tmp_path / "none")]) == 2
+    assert "[PLAN-DIFF-MISSING]" in capsys.readouterr().err
