@@ -69,10 +69,10 @@ def stored_split(case: Case) -> Findings:
 
 
 def stored_kind(case: Case) -> Findings:
-    """What the lane cannot read at all: GGUF, and on the PyTorch lane what the engine lane made."""
+    """What no lane of TensorRT-LLM reads, as GGUF; the PyTorch lane says itself that it loads no folder of the engine lane."""
     for side in case.sides:
         kind, known = side.facts.stored.kind, side.lane.stored
-        if kind not in known:
+        if kind not in (*known, *CONVERTED):
             message = f"The {side.role}'s checkpoint is of kind {kind}, and engine.kind {side.lane.kind} reads {any_of(known)}."
             field = side.field("checkpoint")
             fix = f"point {field} at the Hugging Face folder that it was made of"

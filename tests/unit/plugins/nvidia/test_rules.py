@@ -447,7 +447,7 @@ def test_everything_is_said_at_once() -> None:
 
 
 def test_the_pytorch_lane_has_its_own_data() -> None:
-    """NVFP4 caches on sm_100 and sm_103 alone, from a release on; the engine lane's checkpoints are not read."""
+    """NVFP4 caches on sm_100 and sm_103 alone, from a release on."""
     nvfp4 = {"target": {"weights": "nvfp4", "kv_cache": "nvfp4"}}
     kind = "tensorrt_llm_pytorch"
     assert not with_code(check_common(deployment("b200_sxm", **nvfp4), kind), "RULE-KV-CHIP")
@@ -459,7 +459,7 @@ def test_the_pytorch_lane_has_its_own_data() -> None:
     assert chip.needed == "sm_100 to sm_103"
     (old,) = with_code(check_common(deployment("b200_sxm", both={"release": "1.0.0"}, **nvfp4), kind), "RULE-KV-RELEASE")
     assert old.message == "An NVFP4 KV cache exists from TensorRT-LLM 1.2.0rc2 on; the release is 1.0.0."
-    (stored,) = with_code(check_common(deployment(target_stored=StoredFormat("tensorrt_llm", "FP8", "FP8")), kind), "RULE-STORED-KIND")
+    (stored,) = with_code(check_common(deployment(target_stored=StoredFormat("gguf")), kind), "RULE-STORED-KIND")
     assert stored.needed == "huggingface | modelopt"
 
 
