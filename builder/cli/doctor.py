@@ -54,8 +54,10 @@ def _section(title: str, checks: "tuple[Check, ...]") -> None:
 
 def _show_lane(lane: "Lane") -> None:
     """Lanes that are ready take one line."""
-    builds, serves = ("yes" if can else "no" for can in (lane.builds, lane.serves))
-    _row(lane.builds and lane.serves, lane.name, f"builds here: {builds}; serves here: {serves}", "")
+    words = (
+        f"{verb} here: {'yes' if can else 'no'}" for verb, can in (("plans", lane.plans), ("builds", lane.builds), ("serves", lane.serves))
+    )
+    _row(lane.builds and lane.serves, lane.name, "; ".join(words), "")
     for check in lane.checks:
         if not check.present:
             _row(False, f"  {check.name}", check.found, check.fix)

@@ -31,6 +31,7 @@ EXAMPLE = ModelShape(
     active_parameters=1_235_814_400,
     tied_head=True,
 )
+PLUG_IN = "plug-in"
 CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
 
 
@@ -46,9 +47,10 @@ class Room:
 
 @dataclass(frozen=True)
 class Lane:
-    """One engine plug-in on this machine. `builds` and `serves` count the machine's own checks, too."""
+    """One engine plug-in on this machine. `builds` and `serves` count the machine's own checks, too; planning takes the plug-in alone."""
 
     name: str
+    plans: bool
     builds: bool
     serves: bool
     checks: tuple[Check, ...]
@@ -61,7 +63,8 @@ def read_lane(name: str, load: Callable[[str], Engine], room: Room, common: Sequ
     """Judge one lane; `common` are the checks of the machine and the server. A plug-in that fails is a lane that is not ready."""
     checks = tuple(_checks(name, load, room))
     missing = {check.step for check in (*common, *checks) if not check.present}
-    return Lane(name, "build" not in missing, not missing & {"build", "serve"}, checks)
+    plans = all(check.present for check in checks if check.name == PLUG_IN)
+    return Lane(name, plans, "build" not in missing, not missing & {"build", "serve"}, checks)
 
 
 def _checks(name: str, load: Callable[[str], Engine], room: Room) -> Iterator[Check]:
@@ -74,9 +77,9 @@ def _checks(name: str, load: Callable[[str], Engine], room: Room) -> Iterator[Ch
             yield room_check(engine, chip, room)
         yield backend_check(engine, room.installation)
     except TandemError as error:
-        yield Check("plug-in", "build", False, str(error), error.finding.fix)
+        yield Check(PLUG_IN, "build", False, str(error), error.finding.fix)
     except Exception as error:  # noqa: BLE001 - whatever a plug-in raises, the others are still shown
-        yield Check("plug-in", "build", False, f"{type(error).__name__}: {error}", "report it to the plug-in's makers")
+        yield Check(PLUG_IN, "build", False, f"{type(error).__name__}: {error}", "report it to the plug-in's makers")
 
 
 def packages_check(engine: Engine, name: str) -> Check:

@@ -20,7 +20,7 @@ def test_the_default_lane_is_ready_here(tmp_path: Path, capsys: pytest.CaptureFi
         "Extras",
         "The lane openvino builds here.",
     ]
-    assert "builds here: yes" in out
+    assert "plans here: yes; builds here: yes" in out
 
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,13 +60,13 @@ def missing(lane: Lane) -> dict[str, str]:
 
 def test_a_lane_that_is_ready() -> None:
     lane = judge(Plugin())
-    assert (lane.builds, lane.serves, missing(lane)) == (True, True, {})
+    assert (lane.plans, lane.builds, lane.serves, missing(lane)) == (True, True, True, {})
     assert lane.as_dict()["checks"][0]["name"] == "packages"
 
 
 def test_packages() -> None:
     lane = judge(Plugin(missing=("one", "two")))
-    assert (lane.builds, missing(lane)) == (False, {"packages": "no one, two"})
+    assert (lane.plans, lane.builds, missing(lane)) == (True, False, {"packages": "no one, two"})
     assert lane.checks[0].fix == "pip install one two"
 
 
@@ -145,7 +145,7 @@ def test_a_plugin_that_fails(error: Exception, found: str) -> None:
         raise error
 
     lane = read_lane("thing", load, Room((), 0, 0, None), ())
-    assert (lane.builds, lane.serves, missing(lane)) == (False, False, {"plug-in": found})
+    assert (lane.plans, lane.builds, lane.serves, missing(lane)) == (False, False, False, {"plug-in": found})
 
 
 def test_a_plugin_that_fails_later() -> None:
