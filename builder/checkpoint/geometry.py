@@ -9,7 +9,7 @@ from builder.checkpoint.families import defaults_of
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "vocab_size": ("vocab_size",),
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
-    "heads": ("num_attention_heads", "n_head", "num_heads", "n_heads"),
+    "heads": ("num_attention_heads", "n_head", "num_heads", "n_heads", "attention_heads"),
     "hidden_size": ("hidden_size", "n_embd", "d_model", "n_embed"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "attn_config.kv_n_heads"),
     "head_dim": ("head_dim", "kv_channels", "attention_head_dim", "head_size"),

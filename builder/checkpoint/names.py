@@ -14,6 +14,7 @@ EMBEDDINGS = (
     "vocab_embedding.weight",
     "token_embd.weight",
     "tokens_embed.weight",
+    "transformer.w.weight",
 )
 POSITIONS = ("wpe.weight", "embed_positions.weight", "position_embedding.weight", "positions_embed.weight")
 HEADS = ("lm_head", "embed_out", "output")
