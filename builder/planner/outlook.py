@@ -32,7 +32,7 @@ class Outlook:
 def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outlook:
     """Work out memory, then speed within that memory, then what it costs."""
     spec = pair.spec
-    facts_of = {request.role: facts for request, facts in models}
+    facts_of: dict[str, ModelFacts] = {request.role: facts for request, facts in models}
     memory = plan_memory(spec, chip, engine, [(request, facts.shape) for request, facts in models], facts=facts_of)
     findings = [*check_memory(spec, memory)]
     needs = tuple(engine.build_needs(request, facts.shape) for request, facts in models)
