@@ -48,6 +48,7 @@ def test_room_for_a_draft_behind_the_longest_prompt(checkpoint: MakeCheckpoint, 
         "A prompt of limits.max_input_tokens (250) leaves 6 tokens of limits.max_sequence_tokens (256) for the answer, fewer than the 7 of "
         "one verified draft (speculation.max_draft_tokens 6 and the target's own): behind long prompts drafts are cut short."
     )
+    assert finding.fix == "set limits.max_sequence_tokens to 257 or more, or draft fewer tokens"
     assert check(target, limits=LONG_PROMPT, gates=gates, speculation={"max_draft_tokens": 5}) == []
     assert check(target, limits=LONG_PROMPT, gates=gates, speculation={"max_draft_tokens": 6}, draft={"method": "none"}) == []
 
@@ -61,6 +62,9 @@ def test_a_pass_holds_the_drafts_of_a_full_batch(checkpoint: MakeCheckpoint, che
         "some sequences wait for the next pass."
     )
     assert finding.fix == "set limits.max_batched_tokens to 96 or more, or draft fewer tokens"
+    only(check(target, limits=limits | {"max_batched_tokens": 6}, speculation={"max_draft_tokens": 5}), "PAIR-BATCHED-TOKENS", "warning")
+    least = check(target, limits=limits | {"max_batched_tokens": 5}, speculation={"max_draft_tokens": 5})
+    assert least == [], "a pass that holds not even one verification is for the lane to refuse"
     assert check(target, limits={"max_batch_size": 16, "max_batched_tokens": 96}, speculation={"max_draft_tokens": 5}) == []
     assert check(target, limits=limits, draft={"method": "none"}) == []
 
@@ -73,6 +77,7 @@ def test_workload_s_prompt(checkpoint: MakeCheckpoint, check: Check) -> None:
         "the prediction would be of requests that are never served."
     )
     assert finding.field == "planning.workload.input_tokens"
+    assert finding.fix == "set planning.workload.input_tokens to 1536 or less, or raise limits.max_input_tokens"
     assert check(target, planning={"workload": {"input_tokens": 1536, "output_tokens": 512}}) == []
 
 
@@ -85,6 +90,7 @@ def test_workload_s_sequence(checkpoint: MakeCheckpoint, check: Check) -> None:
         "the prediction would be of requests that are never served."
     )
     assert finding.field == "planning.workload.output_tokens"
+    assert finding.fix == "shorten the workload, or set limits.max_sequence_tokens to 2100 or more"
 
 
 def test_the_default_workload_is_not_judged(checkpoint: MakeCheckpoint, check: Check) -> None:

@@ -65,7 +65,7 @@ def test_case_1_two_ids_too_many(checkpoint: MakeCheckpoint, check: Check, specu
         "Draft tokens are passed as ids, but the draft models/draft has 128258 of them and the target models/target 128256, and 128258 is "
         "not padding: it is neither the 63 ids that the tokenizers name nor a multiple of 8, so ids were added whose meaning no file tells."
     )
-    assert (findings[0].found, findings[0].needed) == ("128258", "128256")
+    assert (findings[0].severity, findings[0].found, findings[0].needed) == ("error", "128258", "128256")
     assert check(target, checkpoint("draft-2", width=128_256), speculation=speculation) == []
 
 
@@ -171,5 +171,6 @@ def test_tokenizers_that_name_more_ids_than_the_model_has(checkpoint: MakeCheckp
         "The tokenizer of the draft models/draft names ids up to 62, the model has 56: id 56 ('t56') is beyond its embedding, and behind a "
         "text that holds it nothing is drafted."
     )
+    assert findings[0].fix == "resize the model's embedding to the tokenizer, or leave it if no text holds these tokens"
     (finding,) = check(checkpoint("target-2", width=56), checkpoint("draft-2", width=56))[:1]
     assert (finding.field, finding.message.endswith("and a text that holds it cannot be served.")) == ("target.checkpoint", True)
