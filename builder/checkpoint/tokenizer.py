@@ -43,7 +43,7 @@ def read_tokenizer(folder: Path, like: Tokenizer | None = None) -> Tokenizer:
         raise _no_fast_tokenizer(folder)
     settings = read_settings(folder)
     try:
-        digest = _digest(file)
+        digest = digest_of(file)
         if like is not None and like.digest == digest and like.settings.get("added_tokens_decoder") == settings.get("added_tokens_decoder"):
             return Tokenizer(folder, digest, like.vocabulary, like.begin_ids, settings)
         data = _load(file)
@@ -72,7 +72,8 @@ def read_settings(folder: Path, name: str = SETTINGS) -> dict[str, Any]:
     return settings
 
 
-def _digest(file: Path) -> str:
+def digest_of(file: Path) -> str:
+    """SHA-256 of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
