@@ -90,12 +90,12 @@ def read_measured(file: Path) -> MeasuredFile:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         fix = "write the measurements to that file, or remove planning.measured"
-        message = f"the measurements {file.name} cannot be read"
+        message = f"The measurements {file.name} cannot be read."
         raise RefusedError("SPEED-MEASURED-MISSING", message, field=FIELD, found=str(error), needed="a JSON file", fix=fix) from error
     try:
         return MeasuredFile.model_validate(json.loads(text))
     except json.JSONDecodeError as error:
-        message = f"the measurements {file.name} are not JSON: {error.msg} at line {error.lineno}"
+        message = f"The measurements {file.name} are not JSON: {error.msg} at line {error.lineno}."
         fix = "write one JSON object as docs/planning.md shows"
         raise RefusedError("SPEED-MEASURED-INVALID", message, field=FIELD, found=error.msg, needed="JSON", fix=fix) from error
     except ValidationError as error:
@@ -107,5 +107,5 @@ def _finding(file: Path, where: tuple[int | str, ...], message: str, found: obje
     said = message.removeprefix("Value error, ")
     fix = "write it as docs/planning.md shows"
     return Finding(
-        "SPEED-MEASURED-INVALID", "error", f"the measurements {file.name} are wrong at {place}: {said}", FIELD, repr(found)[:80], said, fix
+        "SPEED-MEASURED-INVALID", "error", f"The measurements {file.name} are wrong at {place}: {said}.", FIELD, repr(found)[:80], said, fix
     )

@@ -62,7 +62,7 @@ def _plan(
             pool_sequences=sequences,
             longer_draft=_longer_draft(spec, drafting, rows[0]),
             disagreement=_disagreement(target, drafting.cycle, largest),
-            unverified=_unverified(steps, target, largest),
+            unverified=_unverified(steps, target),
             notes=chosen.notes,
         )
 
@@ -73,7 +73,7 @@ def _drafting(spec: PairSpec, chosen: Chosen, file: MeasuredFile | None) -> tupl
     cycle = Cycle(
         chosen.steps, overheads_of(spec.engine.kind, lookup_only=lookup_only), spec.planning.workload, spec.limits.max_batched_tokens
     )
-    if spec.draft.method == "none":
+    if spec.draft.method == "none" or (spec.has_draft_model and chosen.steps.draft is None):
         return Drafting(cycle, 0.0, ()), False, "nothing is drafted"
     longest = spec.speculation.max_draft_tokens
     choices = range(1, longest + 1) if spec.speculation.adaptive else (longest,)
@@ -127,12 +127,12 @@ def _disagreement(target: ModelOnChips, cycle: Cycle, batch: int) -> float | Non
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def _unverified(steps: Steps, target: ModelOnChips, batch: int) -> tuple[str, ...]:
+def _unverified(steps: Steps, target: ModelOnChips) -> tuple[str, ...]:
     """Reasons why these figures could not be checked."""
-    found = []
-    for rule in constants()["unverified"]:
-        same = rule["provider"] == steps.target.provider and rule.get("chip", target.chip.name) == target.chip.name
-        same = same and rule.get("weights", target.weights) == target.weights
-        if same and target.tensor_parallel >= rule.get("min_tensor_parallel", 1) and rule.get("max_batch", batch) >= 1:
-            found.append(rule["reason"])
-    return tuple(found)
+    known = {"provider": steps.target.provider, "chip": target.chip.name, "weights": target.weights}
+    return tuple(
+        rule["reason"]
+        for rule in constants()["unverified"]
+        if all(rule.get(name, value) == value for name, value in known.items())
+        and target.tensor_parallel >= rule.get("min_tensor_parallel", 1)
+    )

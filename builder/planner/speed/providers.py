@@ -53,7 +53,7 @@ def _choose(
     if table and wanted in ("auto", "measured"):
         return MeasuredStepTime(table, RooflineStepTime(model))
     if wanted == "measured" and model.role == "target":
-        message = "planning.step_times is measured, but there are no step times of the target"
+        message = "The setting planning.step_times is measured, but there are no step times of the target."
         fix = "name a file with target.decode in planning.measured, or set planning.step_times: auto"
         raise RefusedError("SPEED-MEASURED-MISSING", message, field=FIELD, found="none", needed="target.decode", fix=fix)
     if wanted in ("auto", "aiconfigurator", "measured"):
@@ -64,7 +64,8 @@ def _choose(
         except CannotAnswerError as error:
             if wanted == "aiconfigurator":
                 raise _refusal(str(error)) from error
-            notes[model.role] = str(error)
+            # nobody measured a processor with it, so that it cannot answer is no news
+            notes |= {model.role: str(error)} if model.chip.sm else {}
         else:
             kept.append(steps)
             return steps
@@ -73,7 +74,7 @@ def _choose(
 
 def _refusal(reason: str) -> RefusedError:
     fix = "pip install aiconfigurator-core==0.12.0" if "not installed" in reason else "set planning.step_times: roofline or auto"
-    message = f"planning.step_times is aiconfigurator, but {reason}"
+    message = f"The setting planning.step_times is aiconfigurator, but {reason}."
     return RefusedError("SPEED-AICONFIGURATOR", message, field="planning.step_times", found=reason, needed="figures for this pair", fix=fix)
 
 

@@ -39,45 +39,45 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         "SPEED-ACCEPTANCE",
         "info",
         {"acceptance": 0.7, "acceptance_source": "assumed"},
-        "the speed-up is predicted for an acceptance of 0.70, which is assumed; at batch 1 drafting wins from 0.42 on",
+        "The speed-up is predicted for an acceptance of 0.70, which is assumed; at batch 1 drafting wins from 0.42 on.",
     ),
     (
         "SPEED-DRAFT-LOSES",
         "warning",
         {"stop_batch": 0, "rows": (row(1, 0.91),), "saturation": row(16, 0.7)},
-        "drafting loses at every batch: 0.91x at batch 1 with 5 draft tokens, for a cycle takes 1.70 target steps and yields 2.90 tokens; "
-        "it would need an acceptance of 0.42, and has 0.80",
+        "Drafting loses at every batch: 0.91x at batch 1 with 5 draft tokens, for a cycle takes 1.70 target steps and yields 2.90 tokens; "
+        "it would need an acceptance of 0.42, and has 0.80.",
     ),
     (
         "SPEED-STOP-BATCH",
         "info",
         {"stop_batch": 9, "saturation": row(16, 0.83)},
-        "above batch 9 drafting is slower than not drafting (0.83x at batch 16); speculation.adaptive stops it there",
+        "Above batch 9 drafting is slower than not drafting (0.83x at batch 16); speculation.adaptive stops it there.",
     ),
     (
         "SPEED-LONGER-DRAFT",
         "info",
         {"longer_draft": (8, 2.1)},
-        "at batch 1 and acceptance 0.80 the best draft has 8 tokens (2.10x); the limit of 5 reaches 1.80x",
+        "At batch 1 and acceptance 0.80 the best draft has 8 tokens (2.10x); the limit of 5 reaches 1.80x.",
     ),
     (
         "SPEED-DISAGREE",
         "warning",
         {"disagreement": 2.34},
-        "aiconfigurator and the roofline differ by 2.3 times in the target's step time; more than 2 times means that one of them does not "
-        "know this pair",
+        "Aiconfigurator and the roofline differ by 2.3 times in the target's step time; more than 2 times means that one of them does not "
+        "know this pair.",
     ),
     (
         "SPEED-UNVERIFIED",
         "info",
         {"unverified": ("nobody published it",)},
-        "step times of aiconfigurator are unverified for this pair: nobody published it",
+        "Step times of aiconfigurator are unverified for this pair: nobody published it.",
     ),
     (
         "SPEED-ROOFLINE",
         "info",
         {"provider": "roofline", "error_band": 0.3, "notes": {"target": "aiconfigurator-core is not installed"}},
-        "step times come from the chip's published rates, good within 30%, since aiconfigurator-core is not installed",
+        "Step times come from the chip's published rates, good within 30%, since aiconfigurator-core is not installed.",
     ),
 ]
 
@@ -94,7 +94,7 @@ def test_what_is_not_adaptive_is_a_warning() -> None:
     found = list(check_speed(spec_of(speculation={"adaptive": False}), replace(GOOD, stop_batch=9, saturation=row(16, 0.83))))
     assert found[0].severity == "warning"
     assert found[0].message == (
-        "above batch 9 drafting is slower than not drafting (0.83x at batch 16); and nothing stops it, since speculation.adaptive is false"
+        "Above batch 9 drafting is slower than not drafting (0.83x at batch 16); and nothing stops it, since speculation.adaptive is false."
     )
     assert found[0].fix == "set speculation.adaptive: true, or limits.max_batch_size: 9"
 

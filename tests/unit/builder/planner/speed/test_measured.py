@@ -72,29 +72,29 @@ def test_whole_file_is_read(tmp_path: Path) -> None:
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"the measurements nowhere.json cannot be read") as caught:
+    with pytest.raises(RefusedError, match=r"The measurements nowhere.json cannot be read.") as caught:
         read_measured(tmp_path / "nowhere.json")
     assert caught.value.finding.code == "SPEED-MEASURED-MISSING"
     assert caught.value.finding.field == "planning.measured"
 
 
 REFUSED = [
-    ("{", "the measurements measured.json are not JSON: Expecting property name enclosed in double quotes at line 1"),
-    ({"format": 2}, "the measurements measured.json are wrong at format: Input should be 1"),
-    ({"format": 1, "speed": 3}, "the measurements measured.json are wrong at speed: Extra inputs are not permitted"),
+    ("{", "The measurements measured.json are not JSON: Expecting property name enclosed in double quotes at line 1."),
+    ({"format": 2}, "The measurements measured.json are wrong at format: Input should be 1."),
+    ({"format": 1, "speed": 3}, "The measurements measured.json are wrong at speed: Extra inputs are not permitted."),
     (
         {"format": 1, "target": {"decode": [{"batch": 0, "context_tokens": 10, "seconds": 1}]}},
-        "the measurements measured.json are wrong at target.decode.0.batch: Input should be greater than or equal to 1",
+        "The measurements measured.json are wrong at target.decode.0.batch: Input should be greater than or equal to 1.",
     ),
     (
         {"format": 1, "calibration": [RUN, RUN]},
-        "the measurements measured.json are wrong at the file: calibration needs two runs that differ in draft_tokens: "
-        "the overheads of a step and of a cycle are two unknowns",
+        "The measurements measured.json are wrong at the file: calibration needs two runs that differ in draft_tokens: "
+        "the overheads of a step and of a cycle are two unknowns.",
     ),
     (
         {"format": 1, "calibration": [RUN | {"acceptance_length": 3.5}]},
-        "the measurements measured.json are wrong at calibration.0: "
-        "acceptance_length 3.5 is more than 2 drafts and the target's own token can yield",
+        "The measurements measured.json are wrong at calibration.0: "
+        "acceptance_length 3.5 is more than 2 drafts and the target's own token can yield.",
     ),
 ]
 

@@ -1,6 +1,8 @@
 """The speed plan as a whole, from the roofline so that it needs nothing, and the choice of providers."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,7 +136,7 @@ def test_measured_steps_come_first(target: ModelOnChips, draft: ModelOnChips, tm
 
 
 def test_measured_steps_that_are_not_there_are_refused(target: ModelOnChips, draft: ModelOnChips, tmp_path: Path) -> None:
-    message = r"^planning.step_times is measured, but there are no step times of the target$"
+    message = r"^The setting planning.step_times is measured, but there are no step times of the target.$"
     with pytest.raises(RefusedError, match=message) as caught:
         plan_speed(spec_of(planning={"step_times": "measured"}), target, draft, pool_tokens=POOL_TOKENS, measured=calibration(tmp_path))
     assert caught.value.finding.code == "SPEED-MEASURED-MISSING"
@@ -147,7 +149,9 @@ def test_without_the_package_auto_takes_the_roofline_and_says_why(
     plan = plan_speed(spec_of(planning={"step_times": "auto"}), target, draft, pool_tokens=POOL_TOKENS)
     assert plan.provider == "roofline"
     assert plan.notes == {"target": "aiconfigurator-core is not installed", "draft": "aiconfigurator-core is not installed"}
-    with pytest.raises(RefusedError, match=r"^planning.step_times is aiconfigurator, but aiconfigurator-core is not installed$") as caught:
+    with pytest.raises(
+        RefusedError, match=r"^The setting planning.step_times is aiconfigurator, but aiconfigurator-core is not installed.$"
+    ) as caught:
         plan_speed(spec_of(planning={"step_times": "aiconfigurator"}), target, draft, pool_tokens=POOL_TOKENS)
     assert caught.value.finding.code == "SPEED-AICONFIGURATOR"
     assert caught.value.finding.fix == "pip install aiconfigurator-core==0.12.0"
@@ -195,3 +199,25 @@ class TestWithAiconfigurator:
         found = [f.code for f in check_speed(spec_of(), self.plan(target, draft))]
         assert "SPEED-DISAGREE" in found
         assert "SPEED-UNVERIFIED" in found
+
+
+def test_unverified_figures_are_known_by_chip_and_parallelism() -> None:
+    four = on_chips(LLAMA, "h100_sxm", tensor_parallel=4)
+    two = on_chips(LLAMA, "h100_sxm", tensor_parallel=2)
+    small = on_chips(SMALL, "h100_sxm", role="draft")
+    assert plan_speed(spec_of(), two, small, pool_tokens=POOL_TOKENS).unverified == ()
+    assert plan_speed(spec_of(), four, small, pool_tokens=POOL_TOKENS).unverified == (
+        "it is up to 2 times too fast over many chips at large batches",
+    )
+
+
+def test_draft_model_that_was_not_read_predicts_the_target_alone(target: ModelOnChips) -> None:
+    plan = plan_speed(spec_of(), target, None, pool_tokens=POOL_TOKENS)
+    assert (plan.rows[0].draft_tokens, plan.rows[0].speedup) == (0, 1)
+
+
+def test_planning_imports_nothing_heavy() -> None:
+    """Also where aiconfigurator is installed: it is imported when it is first asked."""
+    code = "import sys, builder.planner.speed; print([m for m in ('aiconfigurator_core', 'numpy', 'pandas', 'torch') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
