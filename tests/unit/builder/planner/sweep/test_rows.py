@@ -1,5 +1,6 @@
 """Rows of a sweep: figures, refusals, order."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from datetime import date
@@ -56,6 +57,15 @@ def test_a_refusal_that_is_raised_is_a_row_too(make_pair: MakePair) -> None:
 
     (row,) = sweep(make_pair(), {"hardware.chip": ("h300",)}, raise_it).rows
     assert (row.codes, row.reason) == (("CHIP-UNKNOWN",), "no chip is called h300")
+
+
+def test_figures_of_a_refused_plan_are_not_shown(make_pair: MakePair, evaluate: Evaluate) -> None:
+    """The plan works out memory and speed of many a pair that it refuses."""
+    error = Finding("MEM-FIT", "error", "no room")
+    (row,) = sweep(
+        make_pair(), {"limits.max_batch_size": (4,)}, lambda p: dataclasses.replace(evaluate(p), ok=False, findings=(error,))
+    ).rows
+    assert (row.ok, row.codes, row.figures) == (False, ("MEM-FIT",), None)
 
 
 def test_other_chips_have_no_price(make_pair: MakePair, evaluate: Evaluate) -> None:
