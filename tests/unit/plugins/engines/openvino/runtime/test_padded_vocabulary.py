@@ -11,6 +11,7 @@ from plugins.engines.openvino import ENGINE
 from plugins.engines.openvino.runtime.llm import Engine
 from plugins.engines.openvino.runtime.request import Request, RequestError, Result, Sampling, Speculation
 from plugins.engines.openvino.runtime.runner import Feed
+from triton_repo.tensorrt_llm_bls.loop import DraftTargetLoop, LoopSettings, TokenArray
 
 USED = 120
 PROMPT = tuple(int(i) for i in np.random.default_rng(5).integers(3, USED, 40))
@@ -87,6 +88,34 @@ def test_the_draft_falls_silent_behind_an_id_that_it_does_not_have(build: Callab
     assert answer(pair, Request((*PROMPT, 119), 40, speculation=DRAFTS)).drafted_tokens > 0
     banned = Request(PROMPT, 40, bad_words=((135,), (7, 130)), stop_words=((134,),), end_ids=(133,), min_tokens=5, speculation=DRAFTS)
     assert answer(pair, banned).drafted_tokens > 0
+
+
+class EngineModel:
+    """An engine as the orchestrator's loop sees it; a refused request fails the test."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.drafted = 0
+
+    def generate(
+        self, tokens: TokenArray, new_tokens: int, *, draft: TokenArray | None = None, min_tokens: int = 0, seed: int | None = None
+    ) -> TokenArray:
+        drafts = () if draft is None else tuple(draft.tolist())
+        self.drafted += len(drafts)
+        request = Request(tuple(tokens.tolist()), new_tokens, draft_ids=drafts, end_ids=(2,), min_tokens=min_tokens)
+        return np.array(answer(self.engine, request).output_ids, dtype=np.int32)
+
+
+@pytest.mark.parametrize(("target", "draft"), WIDTHS)
+def test_the_orchestrator_over_two_engines(build: Callable[[str, int], Path], target: int, draft: int) -> None:
+    """The draft engine proposes padding ids whenever it can; the target engine would refuse them."""
+    engines = [Engine.load(build(role, width), threads=1) for role, width in (("target", target), ("draft", draft))]
+    asked, helper = map(EngineModel, engines)
+    plain = answer(engines[0], Request(PROMPT, 40, end_ids=(2,))).output_ids
+    shared = min(target, draft)
+    settings = LoopSettings(40, end_ids=frozenset({2}), num_draft_tokens=4, adaptive=False, shared_vocab_size=shared)
+    assert tuple(token for new in DraftTargetLoop(PROMPT, settings, asked, helper) for token in new.tolist()) == plain
+    assert asked.drafted > 0 or draft > target
 
 
 def test_an_engine_refuses_ids_that_it_does_not_have(build: Callable[[str, int], Path]) -> None:
