@@ -1,62 +1,16 @@
 """A sweep and the cost of tokens, as tables for people."""
 
-import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable
 
 import click
 
-from builder.cli.console import progress_display, show_table
-from builder.errors import ExitCode
+from builder.cli.console import show_table
 from builder.planner.cost import CostPlan, CostPoint, HardwareAdvice, Payback, money
 from builder.planner.cost.words import count
-from builder.planner.sweep import SHORT_NAMES, Evaluate, Sweep, SweepRow, run_sweep, write_plot
-from builder.spec import Pair
+from builder.planner.sweep import SHORT_NAMES, Sweep, SweepRow
 
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
-
-DEFAULT_AXES = "default"
 HEADINGS = {field: short for short, field in SHORT_NAMES.items()}
 PRECISIONS = frozenset({"target.kv_cache", "draft.kv_cache", "target.weights", "draft.weights"})
-
-
-def sweep_options(command: Decorated) -> Decorated:
-    """`--sweep` and `--plot` of `tandem plan`; the command gets `axes` (empty without `--sweep`) and `plot`."""
-    plot = click.option(
-        "--plot",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE.png",
-        help="Draw the sweep: capacity against speed. Needs the extra plot.",
-    )
-    sweep = click.option(
-        "--sweep",
-        "axes",
-        multiple=True,
-        is_flag=False,
-        flag_value=DEFAULT_AXES,
-        metavar="FIELD=V1,V2",
-        help="Plan every combination of values, side by side; may be given again. Short names: kv, k, batch, chip, count. "
-        "Alone: KV precision, draft length and batch around the pair file's own.",
-    )
-    return sweep(plot(command))
-
-
-def plan_sweep(pair: Pair, axes: Sequence[str], evaluate: Evaluate, *, plot: Path | None, as_json: bool, quiet: bool) -> int:
-    """Run and show the sweep that the options ask for; the exit code is that of a refusal when no row works.
-
-    Raises RefusedError SWEEP-*, MissingError PACKAGE-MISSING.
-    """
-    with progress_display("sweep", quiet=quiet or as_json) as progress:
-        result = run_sweep(pair, [text for text in axes if text != DEFAULT_AXES], evaluate, progress)
-    if as_json:
-        click.echo(json.dumps(result.as_dict()))
-    else:
-        show_sweep(result)
-    if plot is not None:
-        write_plot(result, plot)
-        click.echo(f"drawn to {plot}", err=True)
-    return ExitCode.DONE if result.figures else ExitCode.REFUSED
 
 
 def show_sweep(sweep: Sweep) -> None:

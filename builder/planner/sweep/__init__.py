@@ -1,5 +1,6 @@
 """Many plans of one pair side by side: settings swept, capacity against speed, and which row to take."""
 
+from builder.planner.sweep.advice import smallest_hardware
 from builder.planner.sweep.model import Sweep, SweepRow
 from builder.planner.sweep.plot import write_plot
 from builder.planner.sweep.rows import Evaluate, PlanLike, run_sweep, sweep
@@ -14,6 +15,7 @@ __all__ = [
     "default_axes",
     "parse_axes",
     "run_sweep",
+    "smallest_hardware",
     "sweep",
     "with_settings",
     "write_plot",

@@ -1,16 +1,13 @@
 """What people see of a sweep and of the cost."""
 
-import json
 import re
 from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from builder.cli.sweep import plan_sweep, show_cost, show_sweep, sweep_options
+from builder.cli.sweep import show_cost, show_sweep
 from builder.planner.cost import HardwareAdvice, plan_cost
 from builder.planner.sweep import run_sweep
 from builder.spec import Pair
@@ -70,45 +67,6 @@ def test_other_chips_have_no_price_and_that_is_said(make_pair: Callable[..., Pai
     text = shown(capsys, make_pair, ["chip=h200_sxm,b200_sxm"], planning={"price": PRICE})
     assert [row[-1] for row in cells(text)][1] == "-"
     assert "the price is that of the pair file's own chip" in text
-
-
-def options(arguments: list[str]) -> tuple[tuple[str, ...], Path | None]:
-    """What a command with the options is called with."""
-    seen: list[Any] = []
-
-    @click.command()
-    @click.argument("config")
-    @sweep_options
-    def command(config: str, axes: tuple[str, ...], plot: Path | None) -> None:
-        seen.append((axes, plot))
-
-    command.main(arguments, standalone_mode=False)
-    (call,) = seen
-    return call
-
-
-def test_sweep_may_stand_alone_be_given_values_and_be_given_again() -> None:
-    assert options(["pair.yaml"]) == ((), None)
-    assert options(["pair.yaml", "--sweep"]) == (("default",), None)
-    assert options(["pair.yaml", "--sweep", "k=1,2", "--sweep", "batch=4", "--plot", "a.png"]) == (("k=1,2", "batch=4"), Path("a.png"))
-    assert options(["pair.yaml", "--sweep", "--plot", "a.png"]) == (("default",), Path("a.png"))
-
-
-def test_plan_sweep_prints_json_on_one_line_and_draws(
-    make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    picture = tmp_path / "a.png"
-    code = plan_sweep(make_pair(), ["default", "batch=1,4"], evaluate_by_law, plot=picture, as_json=True, quiet=False)
-    printed = capsys.readouterr()
-    assert code == 0
-    assert json.loads(printed.out)["axes"] == {"limits.max_batch_size": [1, 4]}
-    assert printed.err == f"drawn to {picture}\n"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_plan_sweep_without_a_row_that_works_is_a_refusal(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
-    assert plan_sweep(make_pair(), ["kv=nvfp4"], evaluate_by_law, plot=None, as_json=False, quiet=True) == 2
-    assert "No row works: RULE-KV-NVFP4 refuses 1." in capsys.readouterr().out
 
 
 def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:

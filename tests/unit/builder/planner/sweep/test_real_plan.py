@@ -12,11 +12,11 @@ from builder import registry
 from builder.checkpoint import Checkpoint, read_checkpoint
 from builder.errors import Finding
 from builder.hardware.chips import find_chip
-from builder.planner.cost import hardware_for_goal, plan_cost
+from builder.planner.cost import plan_cost
 from builder.planner.memory import MemoryPlan, check_memory, plan_memory
 from builder.planner.requests import deployment, engine_request
 from builder.planner.speed import ModelOnChips, SpeedPlan, plan_speed
-from builder.planner.sweep import Sweep, run_sweep, with_settings, write_plot
+from builder.planner.sweep import Sweep, run_sweep, smallest_hardware, with_settings, write_plot
 from builder.planner.sweep.model import RowFigures
 from builder.spec import Pair, load_pair
 from tests.public_models import public_model
@@ -145,11 +145,8 @@ def test_smallest_hardware_for_a_rate_per_user(planned: Callable[..., Planned]) 
     settings = {"planning.goal.tokens_per_s_per_user": 60, "planning.price": PRICE}
     pair, evaluate = planned("llama-3.1-70b-1b-fp8-h200", **settings)
 
-    def on(chip: str, count: int) -> tuple[bool, SpeedPlan | None]:
-        judged = evaluate(with_settings(pair, {"hardware.chip": chip, "hardware.count": count}))
-        return judged.ok, judged.speed
-
-    advice = hardware_for_goal(pair.spec, on)
+    advice = smallest_hardware(pair, evaluate)
+    assert advice is not None
     choices = {choice.chip: choice for choice in advice.choices}
     assert choices["h200_sxm"].count == 1
     assert choices["h100_sxm"].tokens_per_s < choices["h200_sxm"].tokens_per_s, "fewer sequences fit"
@@ -161,3 +158,12 @@ def test_smallest_hardware_for_a_rate_per_user(planned: Callable[..., Planned]) 
     assert advice.sentence.startswith(
         f"The least that meets 60 tokens/s per user is {advice.choices[0].count} x {advice.choices[0].chip} ("
     )
+
+
+def test_without_a_goal_no_hardware_is_looked_for(planned: Callable[..., Planned]) -> None:
+    pair, _ = planned("llama-3.1-70b-1b-fp8-h200")
+
+    def evaluate(_pair: Pair) -> Judged:
+        raise AssertionError("planned for nothing")
+
+    assert smallest_hardware(pair, evaluate) is None
