@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.checkpoint.families import defaults_of
+from builder.checkpoint.values import count_of
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "vocab_size": ("vocab_size",),
@@ -84,7 +85,7 @@ def read_geometry(config: Mapping[str, Any]) -> Geometry:
     heads, hidden = sizes.needed("heads"), sizes.needed("hidden_size")
     rank, rope = sizes.optional("kv_lora_rank"), sizes.optional("rope_head_dim")
     experts = 0 if text.get("is_moe") is False else sizes.optional("experts")
-    intermediate = sizes.optional("intermediate_size") or int(text.get("expansion_ratio") or MLP_RATIO) * hidden
+    intermediate = sizes.optional("intermediate_size") or (count_of(text.get("expansion_ratio")) or MLP_RATIO) * hidden
     return Geometry(
         vocab_size=sizes.needed("vocab_size"),
         layers=sizes.needed("layers"),
@@ -145,9 +146,9 @@ def _tied(config: Mapping[str, Any], text: Mapping[str, Any], defaults: Mapping[
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, list) and value:
-        value = max((v for v in value if type(v) is int), default=0)
-    return value if type(value) is int and value > 0 else 0
+    """The largest where each layer has its own; text is no size."""
+    values = value if isinstance(value, list) else [value]
+    return max((count_of(v) for v in values if type(v) is int), default=0)
 
 
 def at(text: Mapping[str, Any], name: str, missing: Any = None) -> Any:

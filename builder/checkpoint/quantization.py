@@ -7,6 +7,7 @@ from typing import Any
 
 from builder.api.model import StoredFormat
 from builder.checkpoint.geometry import text_config
+from builder.checkpoint.values import count_of, mapping_of
 from builder.errors import Finding
 
 MODELOPT_FILE = "hf_quant_config.json"
@@ -32,13 +33,13 @@ def read_format(folder: Path, config: Mapping[str, Any]) -> StoredFormat:
 def bits_of(stored: StoredFormat) -> int:
     """Bits of one packed weight; 16 where nothing is packed."""
     if any(word in stored.weights for word in FOUR_BITS):
-        return int(stored.details.get("bits", "4")) if stored.details.get("bits", "4").isdigit() else 4
+        return count_of(stored.details.get("bits")) or 4
     return 8 if stored.weights else 16
 
 
 def check_agreement(folder: Path, config: Mapping[str, Any], field: str) -> Iterator[Finding]:
     """The files that speak of quantization must say the same of weights and cache."""
-    exported = read_object(folder / MODELOPT_FILE).get("quantization") or {}
+    exported = mapping_of(read_object(folder / MODELOPT_FILE).get("quantization"))
     said = {MODELOPT_FILE: (exported.get("quant_algo"), exported.get("kv_cache_quant_algo"))} if exported else {}
     section = _section(config)
     if section.get("quant_method") == "modelopt" and exported:
@@ -73,14 +74,14 @@ def _section(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _modelopt(section: Mapping[str, Any], exported: Mapping[str, Any], layers: Mapping[str, Any]) -> StoredFormat:
-    inner = exported.get("quantization") or section
-    producer = exported.get("producer") or section.get("producer") or {}
+    inner = mapping_of(exported.get("quantization")) or section
+    producer = mapping_of(exported.get("producer")) or mapping_of(section.get("producer"))
     details = (
         {"producer": f"{producer.get('name', 'modelopt')} {producer.get('version', '')}".strip()} if isinstance(producer, Mapping) else {}
     )
     if inner.get("group_size"):
         details["group_size"] = str(inner["group_size"])
-    by_layer = inner.get("quantized_layers") or layers.get("quantized_layers") or {}
+    by_layer = mapping_of(inner.get("quantized_layers")) or mapping_of(layers.get("quantized_layers"))
     algorithms = sorted({str(one.get("quant_algo")) for one in by_layer.values() if isinstance(one, Mapping) and one.get("quant_algo")})
     if algorithms:
         details["layers"] = ", ".join(algorithms)
@@ -89,7 +90,7 @@ def _modelopt(section: Mapping[str, Any], exported: Mapping[str, Any], layers: M
 
 
 def _weights_word(section: Mapping[str, Any]) -> str:
-    method, bits = str(section.get("quant_method", "")), int(section.get("bits") or 0)
+    method, bits = str(section.get("quant_method", "")), count_of(section.get("bits"))
     if method == "fp8":
         return "FP8_BLOCK_SCALES" if section.get("weight_block_size") else "FP8"
     if method == "compressed-tensors" or "config_groups" in section:
@@ -107,13 +108,12 @@ def _weights_word(section: Mapping[str, Any]) -> str:
 
 def _compressed_word(section: Mapping[str, Any]) -> str:
     """By the first group's weights and input activations."""
-    groups = section.get("config_groups")
-    group = next((g for g in groups.values() if isinstance(g, Mapping)), {}) if isinstance(groups, Mapping) else {}
-    weights, inputs = group.get("weights") or {}, group.get("input_activations") or {}
-    bits, strategy = int(weights.get("num_bits") or 0), str(weights.get("strategy", ""))
+    group: Mapping[str, Any] = next((g for g in mapping_of(section.get("config_groups")).values() if isinstance(g, Mapping)), {})
+    weights, inputs = mapping_of(group.get("weights")), mapping_of(group.get("input_activations"))
+    bits, strategy = count_of(weights.get("num_bits")), str(weights.get("strategy", ""))
     if weights.get("type") == "float":
         if bits == 4:
-            return "NVFP4" if int(inputs.get("num_bits") or 16) == 4 else "W4A16_NVFP4"
+            return "NVFP4" if count_of(inputs.get("num_bits")) == 4 else "W4A16_NVFP4"
         return {"block": "FP8_BLOCK_SCALES", "channel": "FP8_PER_CHANNEL_PER_TOKEN"}.get(strategy, "FP8")
     if inputs and bits == 8:
         return "W8A8_SQ_PER_CHANNEL"
@@ -125,5 +125,5 @@ def _cache_word(scheme: Any) -> str:
         return scheme.upper()
     if not isinstance(scheme, Mapping):
         return ""
-    bits = int(scheme.get("num_bits") or 0)
+    bits = count_of(scheme.get("num_bits"))
     return {(8, "float"): "FP8", (8, "int"): "INT8", (4, "float"): "NVFP4"}.get((bits, str(scheme.get("type"))), "")

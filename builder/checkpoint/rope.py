@@ -10,6 +10,7 @@ import yaml
 
 from builder.checkpoint.families import defaults_of
 from builder.checkpoint.geometry import text_config
+from builder.checkpoint.values import is_number
 from builder.errors import Finding
 
 SCALINGS = ("rope_parameters", "rope_scaling", "rotary_scaling")
@@ -47,7 +48,7 @@ def read_rope(config: Mapping[str, Any]) -> Rope | None:
     text = text_config(config)
     defaults = defaults_of(text.get("model_type"))
     scaling: Mapping[str, Any] = next((text[name] for name in SCALINGS if isinstance(text.get(name), Mapping)), {})
-    theta = next((float(text[name]) for name in BASES if _is_number(text.get(name))), defaults.get("rope_theta"))
+    theta = next((float(text[name]) for name in BASES if is_number(text.get(name))), defaults.get("rope_theta"))
     by_layer = {kind: value for kind, value in scaling.items() if isinstance(value, Mapping)}
     bases = _bases(text, defaults)
     if not by_layer and bases:
@@ -63,7 +64,7 @@ def read_rope(config: Mapping[str, Any]) -> Rope | None:
 
 def _bases(text: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, float | None]:
     """The base of each kind of layer, as the family and older files' fields have it; None: the file's common one."""
-    local = {LOCAL_BASES[name]: float(text[name]) for name in LOCAL_BASES if _is_number(text.get(name))}
+    local = {LOCAL_BASES[name]: float(text[name]) for name in LOCAL_BASES if is_number(text.get(name))}
     return {**({FULL: None} if local else {}), **defaults.get("rope_layers", {}), **local}
 
 
@@ -74,10 +75,14 @@ def _rope(scaling: Mapping[str, Any], theta: float | None, text: Mapping[str, An
     if _data()["kinds"].get(kind, {}).get("original"):
         # phi3 keeps it outside, and there it wins
         fields[ORIGINAL] = text.get(ORIGINAL) or fields.get(ORIGINAL) or text.get("max_position_embeddings")
-    share = next((text[name] for name in SHARES if _is_number(text.get(name))), None)
+    share = next((text[name] for name in SHARES if is_number(text.get(name))), None)
     if share is not None:
         fields.setdefault("partial_rotary_factor", share)
-    return Rope(kind, float(scaling.get("rope_theta") or theta or Rope.theta), fields)
+    return Rope(kind, _base(scaling.get("rope_theta")) or theta or Rope.theta, fields)
+
+
+def _base(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and is_number(value) else 0.0
 
 
 def check_rope(rope: Rope | None, field: str) -> Iterator[Finding]:
@@ -101,7 +106,7 @@ def most_positions(rope: Rope | None, max_positions: int) -> int:
     if rope is None or rope.kind != "yarn":
         return max_positions
     reached: list[Any] = [rope.fields.get(name) for name in (ORIGINAL, "factor")]
-    if not all(map(_is_number, reached)):
+    if not all(map(is_number, reached)):
         return max_positions
     return max(max_positions, int(reached[0] * reached[1]))
 
@@ -110,7 +115,3 @@ def _each(rope: Rope | None) -> tuple[Rope, ...]:
     if rope is None:
         return ()
     return tuple(rope.layers.values()) or (rope,)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)

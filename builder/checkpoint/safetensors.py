@@ -98,4 +98,5 @@ def _tensor(name: str, entry: Any, file: Path, start: int) -> Tensor:
 
 def _fits(tensor: Tensor) -> bool:
     bits = DTYPE_BITS.get(tensor.dtype)
-    return tensor.size_bytes >= 0 and (bits is None or tensor.size_bytes * 8 == tensor.elements * bits)
+    counts = all(type(number) is int and number >= 0 for number in (*tensor.shape, tensor.begin, tensor.size_bytes))
+    return counts and (bits is None or tensor.size_bytes * 8 == tensor.elements * bits)

@@ -12,6 +12,7 @@ from builder.errors import Finding, RefusedError
 
 INDEX = "model.safetensors.index.json"
 WHOLE = "model.safetensors"
+FILE_NAME = re.compile(r"[^/\\\0]{1,200}$")
 NUMBERED = re.compile(r"(.*-)(\d+)(-of-)(\d+)\.safetensors$")
 OTHER_FILES = ("consolidated", "adapter_model", "training_args")
 """Beginnings of safetensors files that are no part of the model as transformers loads it."""
@@ -57,10 +58,16 @@ def _read_index(folder: Path, field: str) -> Mapping[str, str]:
     if not file.is_file():
         return {}
     try:
-        return {str(name): str(shard) for name, shard in json.loads(file.read_text(encoding="utf-8"))["weight_map"].items()}
+        return {name: _plain_name(shard) for name, shard in json.loads(file.read_text(encoding="utf-8"))["weight_map"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{file} is no index of shards: {error}"
         raise RefusedError("CKPT-WEIGHTS", message, field=field, found=str(error), needed="weight_map", file=str(file)) from None
+
+
+def _plain_name(shard: object) -> str:
+    if not isinstance(shard, str) or not FILE_NAME.match(shard):
+        raise ValueError(f"{str(shard)[:80]!r} is no file's name")
+    return shard
 
 
 def _unindexed(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
 from builder.checkpoint.scales import read_cache_scales
 from builder.checkpoint.shape import shape_of
 from builder.checkpoint.shards import listed
+from builder.checkpoint.values import count_of, mapping_of
 from builder.errors import Finding
 
 MODES = {1: "none", 2: "draft_tokens_external", 4: "medusa", 8: "lookahead", 16: "explicit_draft_tokens", 32: "eagle"}
@@ -90,14 +91,14 @@ def _checkpoint(
 
 
 def _format(model: Mapping[str, Any], kind: str, release: str, details: Mapping[str, str]) -> StoredFormat:
-    mapping, quantization = model.get("mapping") or {}, model.get("quantization") or {}
+    mapping, quantization = mapping_of(model.get("mapping")), mapping_of(model.get("quantization"))
     kept = {name: str(quantization[name]) for name in ("group_size", "has_zero_point") if quantization.get(name)}
     return StoredFormat(
         kind=kind,
         weights=str(quantization.get("quant_algo") or ""),
         kv_cache=str(quantization.get("kv_cache_quant_algo") or ""),
-        tensor_parallel=int(mapping.get("tp_size") or 1),
-        pipeline_parallel=int(mapping.get("pp_size") or 1),
+        tensor_parallel=count_of(mapping.get("tp_size")) or 1,
+        pipeline_parallel=count_of(mapping.get("pp_size")) or 1,
         release=release,
         details={**kept, **details, "dtype": str(model.get("dtype", ""))},
     )
@@ -106,8 +107,8 @@ def _format(model: Mapping[str, Any], kind: str, release: str, details: Mapping[
 def _limits(build: Mapping[str, Any]) -> dict[str, str]:
     """What the engine was built for; an engine that was not built for drafts from outside takes none of them."""
     mode = build.get("speculative_decoding_mode")
-    word = MODES.get(mode, str(mode)) if isinstance(mode, int) else str(mode or "none").rsplit(".", 1)[-1].lower()
-    drafts = int(build.get("max_draft_len") or 0) if word == "draft_tokens_external" else 0
+    word = MODES.get(mode, str(mode)) if type(mode) is int else str(mode or "none").rsplit(".", 1)[-1].lower()
+    drafts = count_of(build.get("max_draft_len")) if word == "draft_tokens_external" else 0
     limits = {name: str(build[name]) for name in LIMITS if name in build}
     return {**limits, "speculative_decoding_mode": word, "max_draft_tokens": str(drafts)}
 
