@@ -105,7 +105,7 @@ def test_the_same_file_twice_shares_its_vocabulary(tmp_path: Path) -> None:
 def test_no_tokenizer_at_all(tmp_path: Path) -> None:
     finding = refusal(tmp_path)
     assert finding.message == f"{tmp_path} holds no tokenizer.json: a fast tokenizer is needed, to compare what ids mean and to serve."
-    assert finding.fix == "copy tokenizer.json and tokenizer_config.json of the model into the folder"
+    assert (finding.found, finding.fix) == ("nothing", "copy tokenizer.json and tokenizer_config.json of the model into the folder")
 
 
 def test_sentencepiece_alone(tmp_path: Path) -> None:
@@ -114,6 +114,7 @@ def test_sentencepiece_alone(tmp_path: Path) -> None:
     assert finding.message == (
         f"{tmp_path} holds tokenizer.model but no tokenizer.json: a fast tokenizer is needed, to compare what ids mean and to serve."
     )
+    assert finding.found == "tokenizer.model"
     assert finding.fix.startswith('python -c "from transformers import AutoTokenizer as T;')
 
 
