@@ -9,6 +9,7 @@ from pathlib import Path
 from builder.errors import MissingError, RefusedError, StageError
 from builder.packaging import models
 from builder.packaging.checks import check, sequence_limit, shared_vocab_size
+from builder.packaging.placeholders import check_placeholders
 from builder.packaging.plan import PackagePlan
 from builder.packaging.render import render
 from builder.packaging.values import Model
@@ -45,6 +46,7 @@ def package(plan: PackagePlan, destination: Path) -> None:
     )
     try:
         _write(plan, bls, destination)
+        check_placeholders(destination)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise

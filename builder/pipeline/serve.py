@@ -8,6 +8,7 @@ from pathlib import Path
 from builder import registry
 from builder.api import Progress
 from builder.errors import RefusedError
+from builder.packaging.placeholders import check_placeholders
 from builder.pipeline.session import Session
 from builder.serving.ports import Ports, free_ports
 from builder.serving.tritonserver import RunningServer, ServerSettings, running_server
@@ -26,6 +27,7 @@ def planned_ports(session: Session) -> Ports:
 def serving(session: Session, *, ports: Ports | None, tritonserver: Path | None, progress: Progress) -> Iterator[RunningServer]:
     """A server on the session's repository; `ports` None takes free ones. Raises RefusedError, MissingError, StageError."""
     session.require_built()
+    check_placeholders(session.workspace.path("model_repository"))
     engine = registry.engine(session.plan.pair.spec.engine.kind)
     name = "validate" if ports is None else "serve"
     settings = ServerSettings(

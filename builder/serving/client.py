@@ -104,7 +104,7 @@ class _Collected:
     def add(self, answer: Answer) -> str:
         if "output_ids" not in answer:
             raise StageError("SERVER-ANSWER", f"{ORCHESTRATOR} answered without output_ids: it is not one that this version packaged")
-        new = [int(i) for i in answer["output_ids"].reshape(-1)]
+        new = _new_ids(answer)
         if new and self._first_s is None:
             self._first_s = time.perf_counter() - self._started
         self._ids += new
@@ -129,6 +129,23 @@ class _Collected:
             draft_s=counts["draft_time_us"] / 1e6,
             target_s=counts["target_time_us"] / 1e6,
         )
+
+
+def _new_ids(answer: Answer) -> list[int]:
+    """New tokens of one response. Where the server says how long the sequence is, what follows is padding; where it says how long the
+    prompt was and the sequence holds that, too, the prompt is no output (some engines repeat it whatever is asked)."""
+    ids = [int(i) for i in answer["output_ids"].reshape(-1)]
+    if "sequence_length" not in answer:
+        return ids
+    length, prompt = _count(answer, "sequence_length"), _count(answer, "num_input_tokens")
+    made = _count(answer, "num_output_tokens")
+    repeated = prompt if prompt and length == prompt + made else 0
+    return ids[repeated:length]
+
+
+def _count(answer: Answer, name: str) -> int:
+    values = answer.get(name)
+    return 0 if values is None or not values.size else int(values.reshape(-1)[0])
 
 
 COUNTERS = (

@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from builder.errors import StageError
@@ -14,6 +15,7 @@ from builder.pipeline.serve import serving
 from builder.pipeline.session import Session
 from builder.serving.client import Client
 from builder.serving.generation import GenerateRequest, Generation
+from builder.serving.transport import Tensor
 from builder.serving.tritonserver import RunningServer
 
 pytestmark = pytest.mark.functional
@@ -74,6 +76,23 @@ def test_stop_word_cuts_the_text_wherever_it_falls(client: Client) -> None:
         word = whole[start : start + 6]
         for options in ({"num_draft_tokens": 0}, {}, {"stream": True}):
             assert ask(client, stop_words=(word,), **options).text == whole[: whole.index(word)]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_two_prompts_in_one_request_are_answered_with_drafts(client: Client, stream: bool) -> None:
+    """Case 9 of the user reports: upstream's orchestrator refuses both streaming and batches when tokens are drafted."""
+    prompts, columns = ("Name three rivers.", "Count from one to ten."), 2
+    inputs = [
+        Tensor("text_input", np.array([[text.encode()] for text in prompts], object), "BYTES"),
+        Tensor("max_tokens", np.full((columns, 1), 24, np.int32), "INT32"),
+        Tensor("num_draft_tokens", np.full((columns, 1), 4, np.int32), "INT32"),
+        Tensor("stream", np.full((columns, 1), stream, np.bool_), "BOOL"),
+        Tensor("apply_chat_template", np.full((columns, 1), True, np.bool_), "BOOL"),
+    ]
+    texts = ["", ""]
+    for answer in client.transport.stream("tensorrt_llm_bls", inputs, 60.0):
+        texts[int(answer["batch_index"].item())] += answer["text_output"].item().decode()
+    assert texts == [ask(client, prompt, max_tokens=24).text for prompt in prompts]
 
 
 def test_token_limit_is_kept(client: Client) -> None:

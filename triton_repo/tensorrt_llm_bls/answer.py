@@ -33,9 +33,11 @@ class Figures:
     kv_cache: Mapping[str, int] = field(default_factory=dict)
 
 
-def piece(text: str, tokens: list[int], wanted: frozenset[str]) -> dict[str, Array]:
-    """Outputs of every response: `text_output` [1, 1] and, when asked for, `output_ids` [1, n]. Both hold only what is new."""
+def piece(text: str, tokens: list[int], row: int, wanted: frozenset[str]) -> dict[str, Array]:
+    """Outputs of every response: `text_output` [1, 1] and `output_ids` [1, n], only what is new; `batch_index` [1, 1], of which prompt."""
     arrays: dict[str, Array] = {}
+    if "batch_index" in wanted:
+        arrays["batch_index"] = np.array([[row]], dtype=np.int32)
     if "text_output" in wanted:
         arrays["text_output"] = np.array([[text.encode("utf-8")]], dtype=np.object_)
     if "output_ids" in wanted:
@@ -47,7 +49,6 @@ def figures(values: Figures, wanted: frozenset[str]) -> dict[str, Array]:
     """Outputs of the last response, each [1, 1]; only those asked for."""
     totals, times = values.totals, values.times
     integers = {
-        "batch_index": 0,
         "sequence_index": 0,
         "num_rounds": totals.rounds,
         "total_draft_tokens": totals.drafted,

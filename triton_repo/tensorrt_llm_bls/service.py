@@ -13,6 +13,7 @@ from triton_repo.tensorrt_llm_bls import answer
 from triton_repo.tensorrt_llm_bls.health import DraftHealth, SharedEstimates
 from triton_repo.tensorrt_llm_bls.loop import DraftTargetLoop, LoopSettings, ModelFailedError
 from triton_repo.tensorrt_llm_bls.request import BadRequestError, Defaults, parse
+from triton_repo.tensorrt_llm_bls.rows import Row, SharedSender, row_count, row_of
 from triton_repo.tensorrt_llm_bls.text import TextStream
 from triton_repo.tensorrt_llm_bls.triton_models import (
     TritonCalls,
@@ -45,21 +46,23 @@ class Service:
         self._room = threading.BoundedSemaphore(defaults.max_concurrent_requests * (1 + waiting_per_thread))
 
     def submit(self, request: Any) -> None:
-        """Take a request; the answer goes through its response sender."""
-        sender = request.get_response_sender()
-        if not self._room.acquire(blocking=False):
-            self._fail(sender, "too many requests are waiting", self.pb.TritonError.UNAVAILABLE)
-            return
-        self._pool.submit(self._serve, request, sender, time.time_ns())
+        """Take a request; every prompt in it is answered through its one response sender."""
+        arrival_ns, rows = time.time_ns(), row_count(request, self.pb.get_input_tensor_by_name)
+        sender = SharedSender(request.get_response_sender(), rows)
+        for row in range(rows):
+            if not self._room.acquire(blocking=False):
+                self._fail(sender, "too many requests are waiting", self.pb.TritonError.UNAVAILABLE)
+                return
+            self._pool.submit(self._serve, request, sender, Row(row, rows, arrival_ns))
 
     def close(self) -> None:
         """Finish what runs and what waits: a client whose request was dropped would wait for ever."""
         self._pool.shutdown(wait=True)
 
-    def _serve(self, request: Any, sender: Any, arrival_ns: int) -> None:
+    def _serve(self, request: Any, sender: SharedSender, row: Row) -> None:
         codes = self.pb.TritonError
         try:
-            Conversation(self, request, sender, arrival_ns).run()
+            Conversation(self, request, sender, row).run()
         except BadRequestError as error:
             self._fail(sender, str(error), codes.INVALID_ARG)
         except CancelledRequestError:
@@ -72,18 +75,18 @@ class Service:
         finally:
             self._room.release()
 
-    def _fail(self, sender: Any, message: str, code: Any) -> None:
+    def _fail(self, sender: SharedSender, message: str, code: Any) -> None:
         pb = self.pb
-        sender.send(pb.InferenceResponse(error=pb.TritonError(message, code)), flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+        sender.fail(pb.InferenceResponse(error=pb.TritonError(message, code)), pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
 
 class Conversation:
-    """One request from its inputs to its last response."""
+    """One prompt from its inputs to its last response."""
 
-    def __init__(self, service: Service, request: Any, sender: Any, arrival_ns: int) -> None:
-        self._service, self._sender, self._pb = service, sender, service.pb
+    def __init__(self, service: Service, request: Any, sender: SharedSender, row: Row) -> None:
+        self._service, self._sender, self._pb, self._row = service, sender, service.pb, row
         self._wanted = frozenset(request.requested_output_names())
-        self._times = answer.Times(arrival_ns=arrival_ns, first_scheduled_ns=time.time_ns())
+        self._times = answer.Times(arrival_ns=row.arrival_ns, first_scheduled_ns=time.time_ns())
         self._calls = TritonCalls(service.pb, request.request_id())
         self._next_check_s = 0.0
         self._request = parse(self._reader(request), service.defaults)
@@ -119,7 +122,7 @@ class Conversation:
                 break
             self._check_cancelled()
             if self._request.stream and pending_text:
-                self._send(answer.piece(pending_text, pending_ids, self._wanted), final=False)
+                self._send(self._piece(pending_text, pending_ids), final=False)
                 pending_text, pending_ids = "", []
         return pending_text, pending_ids
 
@@ -189,18 +192,21 @@ class Conversation:
                 raise CancelledRequestError
 
     def _finish(self, text: str, ids: list[int], values: answer.Figures) -> None:
-        self._send({**answer.piece(text, ids, self._wanted), **answer.figures(values, self._wanted)}, final=True)
+        self._send({**self._piece(text, ids), **answer.figures(values, self._wanted)}, final=True)
+
+    def _piece(self, text: str, ids: list[int]) -> dict[str, Any]:
+        return answer.piece(text, ids, self._row.index, self._wanted)
 
     def _send(self, arrays: Mapping[str, Any], *, final: bool) -> None:
         pb = self._pb
         response = pb.InferenceResponse([pb.Tensor(name, array) for name, array in arrays.items()])
-        self._sender.send(response, flags=pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL if final else 0)
+        self._sender.send(response, pb.TRITONSERVER_RESPONSE_COMPLETE_FINAL if final else 0)
 
     def _reader(self, request: Any) -> Callable[[str], Any]:
         get = self._pb.get_input_tensor_by_name
 
         def read(name: str) -> Any:
             tensor = get(request, name)
-            return None if tensor is None else np.asarray(tensor.as_numpy())
+            return None if tensor is None else row_of(np.asarray(tensor.as_numpy()), self._row.index, self._row.rows)
 
         return read

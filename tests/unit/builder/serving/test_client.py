@@ -1,6 +1,7 @@
 """The client's tensors and its sums, over a scripted transport."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,20 @@ def test_closing_the_client_closes_the_transport() -> None:
     with Client(transport):
         pass
     assert transport.closed
+
+
+def counted(ids: Sequence[int], **lengths: int) -> Generation:
+    return Client(answering(piece("", ids, **lengths))).generate(GenerateRequest("Hi", 100))
+
+
+def test_prompt_and_padding_are_no_output() -> None:
+    """Case 10 of the user reports: 200 ids of prompt, 37 new ones, padding up to 300."""
+    ids = [*range(200), *range(1000, 1037), *[2] * 63]
+    answer = counted(ids, sequence_length=237, num_input_tokens=200, num_output_tokens=37)
+    assert answer.output_ids == tuple(range(1000, 1037))
+    assert replace(answer, seconds=0.5).tokens_per_s == 74
+    assert counted(ids[200:], sequence_length=37, num_input_tokens=200, num_output_tokens=37).output_ids == tuple(range(1000, 1037))
+
+
+def test_padding_is_no_output_of_a_server_that_counts_nothing_else() -> None:
+    assert counted([5, 6, 7, 0, 0], sequence_length=3).output_ids == (5, 6, 7)

@@ -9,10 +9,11 @@ VALUES = Figures(Totals(3, 8, 6, 2, 1, 0.001, 0.02), Times(1, 2, 3, 4), 10, 9, {
 
 
 def test_piece_holds_text_and_ids():
-    arrays = piece("ä", [4, 5], frozenset({"text_output", "output_ids"}))
+    arrays = piece("ä", [4, 5], 3, frozenset({"text_output", "output_ids", "batch_index"}))
     assert arrays["text_output"].tolist() == [["ä".encode()]]
     assert arrays["output_ids"].tolist() == [[4, 5]]
-    assert piece("", [], frozenset({"output_ids"}))["output_ids"].shape == (1, 0)
+    assert arrays["batch_index"].tolist() == [[3]]
+    assert piece("", [], 0, frozenset({"output_ids"}))["output_ids"].shape == (1, 0)
 
 
 def test_figures_are_sums_of_both_sources():
@@ -35,4 +36,4 @@ def test_figures_are_sums_of_both_sources():
 
 def test_nothing_asked_nothing_made():
     assert figures(VALUES, frozenset()) == {}
-    assert piece("a", [1], frozenset()) == {}
+    assert piece("a", [1], 0, frozenset()) == {}

@@ -246,3 +246,38 @@ def test_turns_requests_away_when_full(triton: Any, text: Any):
     ((response, final),) = request.sender.responses
     assert (final, response.failure.kind) == (1, triton.TritonError.UNAVAILABLE)
     service.close()
+
+
+def by_row(responses: Any) -> dict[int, str]:
+    texts: dict[int, str] = {}
+    for response, _ in responses:
+        arrays = response.arrays()
+        row = arrays["batch_index"].item()
+        texts[row] = texts.get(row, "") + arrays["text_output"][0, 0].decode()
+    return texts
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_two_prompts_in_one_request_are_both_answered(service: Any, triton: Any, stream: bool):
+    prompts = np.array([[b"xya"], [b"xym"]], dtype=np.object_)
+    lengths = np.array([[4], [6]], dtype=np.int32)
+    values = {"text_input": prompts, "max_tokens": lengths, "stream": np.array([[stream], [stream]])}
+    request = triton.Request(values, (*OUTPUTS, "batch_index"), triton.Sender())
+    service.submit(request)
+    service.close()
+    responses = request.sender.responses
+    assert by_row(responses) == {0: "bcde", 1: "nopqrs"}
+    assert [final for _, final in responses] == [0] * (len(responses) - 1) + [1]
+
+
+def test_one_wrong_prompt_ends_the_request_with_one_error(service: Any, triton: Any):
+    prompts = np.array([[b"xya"], [b"x" * 95]], dtype=np.object_)
+    values = {"text_input": prompts, "max_tokens": np.array([[4], [4]], dtype=np.int32)}
+    request = triton.Request(values, OUTPUTS, triton.Sender())
+    service.submit(request)
+    service.close()
+    errors = [(response, final) for response, final in request.sender.responses if response.failure is not None]
+    assert len(errors) == 1
+    assert "longer than the 90 tokens" in errors[0][0].failure.text
+    assert [final for _, final in request.sender.responses].count(1) == 1
+    assert request.sender.responses[-1][1] == 1
