@@ -35,7 +35,7 @@ def choose(spec: PairSpec, rows: Sequence[SweepRow]) -> tuple[int | None, str]:
     """Number of the row to take, and the sentence.
 
     Of the rows that meet the goal (all where none is stated): the cheapest per token, which is the one with most tokens per chip hour;
-    of those that are close, the one that holds most, then the one that serves each user fastest.
+    of those that are close, the one that holds most; of those that are close in both, the one that serves each user fastest.
     """
     working, goal = _working(rows), spec.planning.goal
     if not working:
@@ -46,7 +46,9 @@ def choose(spec: PairSpec, rows: Sequence[SweepRow]) -> tuple[int | None, str]:
         return None, f"No row meets {goal_in_words(goal)}; row {row.number} ({row.label}) comes closest with {_speeds(figures)}."
     most = max(figures.tokens_per_s_per_chip for _, figures in meeting)
     close = [(row, figures) for row, figures in meeting if figures.tokens_per_s_per_chip >= most * (1 - CLOSE)]
-    row, figures = max(close, key=lambda pair: (pair[1].capacity_tokens, pair[1].tokens_per_s_per_user, -pair[0].number))
+    largest = max(figures.capacity_tokens for _, figures in close)
+    holding = [(row, figures) for row, figures in close if figures.capacity_tokens >= largest * (1 - CLOSE)]
+    row, figures = max(holding, key=lambda pair: (pair[1].tokens_per_s_per_user, -pair[0].number))
     return row.number, _sentence(spec, row, figures, meeting, working)
 
 

@@ -45,7 +45,7 @@ def sweep(pair: Pair, axes: Axes, evaluate: Evaluate, progress: Progress = lambd
     rows: list[SweepRow] = []
     settings = combinations(axes)
     for number, chosen in enumerate(settings, start=1):
-        progress(row_label(chosen, axes), (number - 1) / len(settings))
+        progress(f"planning ({row_label(chosen, axes)})", (number - 1) / len(settings))
         rows.append(_row(number, pair, chosen, axes, evaluate))
     recommended, sentence = choose(pair.spec, rows)
     spec = pair.spec
@@ -68,7 +68,12 @@ def _refused(number: int, settings: Mapping[str, Setting], label: str, findings:
     errors = [f for f in findings if f.severity == "error"]
     assert errors, "a plan without memory or speed says why"
     codes = tuple(dict.fromkeys(f.code for f in errors))
-    return SweepRow(number, settings, label, codes, errors[0].message)
+    return SweepRow(number, settings, label, codes, _reason(errors[0]))
+
+
+def _reason(finding: Finding) -> str:
+    """The sentence without the file's line: what stands there is not the value that was swept."""
+    return finding.message.removeprefix(f"{finding.file}:{finding.line}: ")
 
 
 def _figures(asked: PairSpec, spec: PairSpec, memory: MemoryPlan, speed: SpeedPlan) -> RowFigures:

@@ -66,6 +66,7 @@ def test_rates_that_are_close_are_decided_by_capacity(make_pair: MakePair) -> No
     rows = [row(1, 100_000, 8, 800), row(2, 200_000, 8, 790), row(3, 400_000, 8, 780)]
     number, sentence = choose(make_pair().spec, rows)
     assert number == 2, "1 % slower holds twice as much; 2.5 % is no longer close"
+    assert choose(make_pair().spec, [row(1, 200_100, 8, 790), row(2, 200_000, 8, 800)])[0] == 2, "equal but for a rounding: the faster"
     assert sentence.endswith("; it gives up 50% of the capacity of row 3 (row 3: 400,000 tokens).")
 
 

@@ -51,6 +51,16 @@ def test_refused_rows_stay_with_their_codes(make_pair: MakePair, evaluate: Evalu
     assert result.recommended == 2
 
 
+def test_reasons_do_not_point_at_the_line_of_another_value(make_pair: MakePair, evaluate: Evaluate) -> None:
+    text = "pair.yaml:9: target.kv_cache: no such cache"
+    error = Finding("RULE-KV", "error", text, "target.kv_cache", file="pair.yaml", line=9)
+
+    def refuse(pair: Pair) -> PlanLike:
+        return dataclasses.replace(evaluate(pair), ok=False, findings=(error,))
+
+    assert sweep(make_pair(), {"target.kv_cache": ("fp8",)}, refuse).rows[0].reason == "target.kv_cache: no such cache"
+
+
 def test_a_refusal_that_is_raised_is_a_row_too(make_pair: MakePair) -> None:
     def raise_it(_pair: Pair) -> PlanLike:
         raise RefusedError("CHIP-UNKNOWN", "no chip is called h300")
@@ -92,7 +102,7 @@ def test_progress_is_told_and_default_axes_are_taken(make_pair: MakePair, evalua
     told: list[tuple[str, float | None]] = []
     result = run_sweep(make_pair(), [], lambda p: _without_int8(p, evaluate), lambda text, share: told.append((text, share)))
     assert len(told) == len(result.rows) == 3 * 4 * 3
-    assert told[0] == ("fp8 KV, k 2, batch 1", 0.0)
+    assert told[0] == ("planning (fp8 KV, k 2, batch 1)", 0.0)
     assert told[-1][1] == pytest.approx(35 / 36)
 
 
