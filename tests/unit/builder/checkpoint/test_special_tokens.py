@@ -42,7 +42,7 @@ def test_the_model_s_ids_stand_in(tmp_path: Path) -> None:
     [
         ({"eos_token": "<|eot|>"}, (3, 2), [2, 3, 4]),
         ({"eos_token": "<|eot|>"}, (4,), [4]),
-        ({}, (2,), [2]),
+        ({}, (300, 5), [5, 300]),
         ({"eos_token": "<none>"}, (9,), [9]),
         ({}, (), []),
     ],
@@ -50,6 +50,11 @@ def test_the_model_s_ids_stand_in(tmp_path: Path) -> None:
 def test_every_end_token_counts(tmp_path: Path, settings: dict[str, Any], end_ids: tuple[int, ...], expected: list[int]) -> None:
     read = read_special_tokens(tokenizer(tmp_path, settings), {}, end_ids)
     assert [token.token_id for token in read.end] == expected
+
+
+def test_id_0_is_an_id_and_a_negative_one_is_none(tmp_path: Path) -> None:
+    read = read_special_tokens(tokenizer(tmp_path, {}), {"bos_token_id": 0, "pad_token_id": -1, "unk_token_id": True}, ())
+    assert read.named == {"bos_token": SpecialToken(0, "<unk>")}
 
 
 def test_a_text_without_an_entry_is_unknown(tmp_path: Path) -> None:
