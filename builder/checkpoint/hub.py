@@ -81,7 +81,11 @@ def _fill(folder: Path, files: Sequence[_File], get: "_Get") -> None:
     try:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             list(pool.map(lambda file: _fetch(partial / file.name, file, get), files))
-        partial.replace(folder)
+        try:
+            partial.replace(folder)
+        except OSError:
+            if not folder.is_dir():  # where it is, another process was quicker
+                raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -196,6 +200,7 @@ def _unknown(hub_id: HubId, error: Exception, field: str) -> RefusedError:
 
 
 def _unreachable(hub_id: HubId, error: Exception, field: str) -> MissingError:
-    message = f"The hub did not answer for {hub_id.id}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    reason = next(iter(str(error).splitlines()), "")
+    message = f"{hub_id.id} could not be fetched from the hub: {type(error).__name__}: {reason}"
     fix = "try again, or pass --offline to use what is on this machine, or --models DIR"
     return MissingError("CKPT-HUB-UNREACHABLE", message, field=field, found=type(error).__name__, needed="an answer", fix=fix)

@@ -32,9 +32,8 @@ def read_format(folder: Path, config: Mapping[str, Any]) -> StoredFormat:
 
 def bits_of(stored: StoredFormat) -> int:
     """Bits of one packed weight; 16 where nothing is packed."""
-    if any(word in stored.weights for word in FOUR_BITS):
-        return count_of(stored.details.get("bits")) or 4
-    return 8 if stored.weights else 16
+    four = any(word in stored.weights for word in FOUR_BITS)
+    return count_of(stored.details.get("bits")) or (4 if four else 8 if stored.weights else 16)
 
 
 def check_agreement(folder: Path, config: Mapping[str, Any], field: str) -> Iterator[Finding]:

@@ -81,14 +81,15 @@ def _absent(stored: StoredFormat, field: str) -> Finding:
 
 
 def _missing(stored: StoredFormat, scales: Sequence[Tensor], layers: int, field: str) -> Iterator[Finding]:
-    held = {layer_of(tensor.name) for tensor in scales}
-    absent = [layer for layer in range(layers) if layer not in held]
+    held = {layer for tensor in scales if (layer := layer_of(tensor.name)) is not None and layer < layers}
+    absent = layers - len(held)
     if absent:
+        first = next(layer for layer in range(len(held) + 1) if layer not in held)
         message = (
-            f"{len(absent)} of {layers} layers have no scale for their {stored.kv_cache} KV cache; the first is layer {absent[0]}. "
+            f"{absent} of {layers} layers have no scale for their {stored.kv_cache} KV cache; the first is layer {first}. "
             "The others have one, so the export was not complete."
         )
-        found = f"scales of {layers - len(absent)} layers"
+        found = f"scales of {len(held)} layers"
         severity: Severity = "error" if _needs_scales(stored) else "warning"
         fix = "export the checkpoint again"
         yield Finding("CKPT-KV-SCALES-MISSING", severity, message, field, found, f"scales of {layers} layers", fix)

@@ -85,7 +85,7 @@ def _unindexed(folder: Path) -> list[str]:
 def _read_all(folder: Path, names: Sequence[str], field: str) -> tuple[list[Tensor], list[Finding]]:
     tensors: list[Tensor] = []
     faults: list[Finding] = []
-    with ThreadPoolExecutor(READERS) as pool:
+    with ThreadPoolExecutor(min(READERS, len(names) or 1)) as pool:
         for name, (read, fault) in zip(names, pool.map(lambda name: _read_one(folder / name), names), strict=True):
             tensors += read
             if fault:

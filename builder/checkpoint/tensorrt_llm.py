@@ -17,7 +17,7 @@ from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
 from builder.checkpoint.scales import read_cache_scales
 from builder.checkpoint.shape import shape_of
 from builder.checkpoint.shards import listed
-from builder.checkpoint.values import count_of, mapping_of
+from builder.checkpoint.values import count_of, is_number, mapping_of
 from builder.errors import Finding
 
 MODES = {1: "none", 2: "draft_tokens_external", 4: "medusa", 8: "lookahead", 16: "explicit_draft_tokens", 32: "eagle"}
@@ -84,10 +84,29 @@ def _checkpoint(
         stored=stored,
         rope=rope,
         tensors=tensors,
-        embedding_rows=embedding.shape[0] if embedding else 0,
+        embedding_rows=_embedding_rows(model, embedding, stored),
         end_ids=read_end_ids(path, model),
-        findings=(*findings, *check_rope(rope, field)),
+        findings=(*findings, *check_rope(rope, field), *_rotary_base(model, field)),
     )
+
+
+def _embedding_rows(model: Mapping[str, Any], embedding: Tensor | None, stored: StoredFormat) -> int:
+    """Rows of the whole embedding; the ranks may share it out by rows."""
+    if embedding is None:
+        return 0
+    split = bool(model.get("use_parallel_embedding")) and not model.get("embedding_sharding_dim")
+    return embedding.shape[0] * (stored.tensor_parallel if split else 1)
+
+
+def _rotary_base(model: Mapping[str, Any], field: str) -> Iterator[Finding]:
+    """modelopt leaves the base out when it does not find it where transformers 4 kept it, and nothing downstream notices."""
+    if str(model.get("position_embedding_type", "rope")).startswith("rope") and not is_number(model.get("rotary_base")):
+        message = (
+            "config.json of the converted checkpoint names no rotary_base, so TensorRT-LLM takes 10000; "
+            "a model that was trained with another base answers nonsense without an error."
+        )
+        fix = "set rotary_base to rope_theta of the model's own config.json and build again"
+        yield Finding("CKPT-ROPE-BASE", "warning", message, field, "no rotary_base", "rotary_base", fix)
 
 
 def _format(model: Mapping[str, Any], kind: str, release: str, details: Mapping[str, str]) -> StoredFormat:

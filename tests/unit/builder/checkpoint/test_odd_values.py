@@ -10,7 +10,7 @@ import pytest
 from builder.checkpoint import read_checkpoint
 from builder.errors import RefusedError
 
-ODD = (None, 0, -1, 3, 10**9, 2**70, 1.5, float("nan"), True, "", "x", "4", [], [1], ["a"], {}, {"a": 1}, {"rope_type": "yarn"}, [{}])
+ODD = (None, -1, 3, 2**70, float("nan"), True, "", "4", [], ["a"], {"a": 1}, {"rope_type": "yarn"}, [{}])
 CONFIG = (
     "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads max_position_embeddings head_dim "
     "tie_word_embeddings model_type text_config rope_scaling rope_parameters rope_theta rope_local_base_freq partial_rotary_factor "

@@ -106,6 +106,21 @@ def test_missing_rank_is_named(tmp_path: Path) -> None:
     assert read(folder).parameters == PARAMETERS
 
 
+@pytest.mark.parametrize(
+    ("changes", "codes"),
+    [({}, []), ({"rotary_base": None}, ["CKPT-ROPE-BASE"]), ({"rotary_base": None, "position_embedding_type": "learned_absolute"}, [])],
+    ids=str,
+)
+def test_rotary_base_is_not_guessed(tmp_path: Path, changes: dict[str, object], codes: list[str]) -> None:
+    checkpoint = read(write_converted(tmp_path / "model", config() | changes))
+    assert [finding.code for finding in checkpoint.findings] == codes
+    if codes:
+        assert checkpoint.findings[0].message == (
+            "config.json of the converted checkpoint names no rotary_base, so TensorRT-LLM takes 10000; "
+            "a model that was trained with another base answers nonsense without an error."
+        )
+
+
 def test_rank_cut_short(tmp_path: Path) -> None:
     folder = write_converted(tmp_path / "model", config())
     with (folder / "rank0.safetensors").open("r+b") as stream:
