@@ -82,9 +82,10 @@ def _padded(row: list[str], widths: list[int], left: int) -> list[str]:
 
 def _notes(sweep: Sweep) -> list[str]:
     notes = ["* take this; + no other row beats it in capacity, speed per user and tokens per chip"]
-    providers = dict.fromkeys(f"{figures.provider} (error band {figures.error_band:.0%})" for _, figures in sweep.figures)
-    if providers:
-        notes.append(f"step times from {', '.join(providers)}")
+    if sweep.providers:
+        notes.append(f"step times from {', '.join(sweep.providers)}")
+    if len(sweep.providers) > 1:
+        notes.append("rows whose step times come from different sources differ by that, too; planning.step_times: roofline is one for all")
     if any(figures.per_million is None for _, figures in sweep.figures) and sweep.price:
         notes.append("the price is that of the pair file's own chip; other chips have none")
     if any(len(sweep.axes.get(field, ())) > 1 for field in PRECISIONS):

@@ -89,5 +89,5 @@ def _goal(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
     needed = goal_in_words(spec.planning.goal)
     found = f"{rate(point.tokens_per_s_per_user)} per user and {rate(point.tokens_per_s)} in all at batch {point.batch}"
     message = f"the goal is {needed}, and the nearest that {spec.hardware.count} x {spec.hardware.chip} comes is {found}"
-    fix = "tandem plan CONFIG --sweep hardware.chip=... --sweep hardware.count=1,2,4,8 shows what would meet it"
+    fix = f"look for what would meet it: tandem plan CONFIG --sweep chip={spec.hardware.chip},... --sweep count=1,2,4,8"
     yield Finding("COST-GOAL-MISSED", "warning", message, "planning.goal", found, needed, fix)

@@ -20,13 +20,15 @@ Evaluate = Callable[[str, int], tuple[bool, SpeedPlan | None]]
 @dataclass(frozen=True)
 class HardwareChoice:
     """The fewest chips of one kind that meet the goal. `per_million` is money per 1M output tokens, for the chip whose price is given;
-    for others `equal_price_per_chip_hour` is the price at which they would cost the same as that one."""
+    for others `equal_price_per_chip_hour` is the price at which they would cost the same as that one.
+    `provider` is the source of step times."""
 
     chip: str
     count: int
     memory_bytes: int
     batch: int
     tokens_per_s: float
+    provider: str
     per_million: float | None = None
     equal_price_per_chip_hour: float | None = None
 
@@ -66,7 +68,7 @@ def _fewest(spec: PairSpec, chip: Chip, evaluate: Evaluate, counts: Sequence[int
         if fits and speed is not None:
             point = goal_point(spec, speed)
             if point.met:
-                yield HardwareChoice(chip.name, count, chip.memory_bytes * count, point.batch, point.tokens_per_s)
+                yield HardwareChoice(chip.name, count, chip.memory_bytes * count, point.batch, point.tokens_per_s, speed.provider)
                 return
 
 
@@ -94,7 +96,14 @@ def _sentence(spec: PairSpec, choices: Sequence[HardwareChoice], tried: int, mos
         return f"{smallest}; {spec.hardware.chip} does not meet it with up to {most}."
     if own is first:
         return f"{smallest}."
-    return f"{smallest}{_worth(spec, first, own)}; of {own.chip} it takes {own.count}."
+    return f"{smallest}{_worth(spec, first, own)}; of {own.chip} it takes {own.count}{_unlike(first, own)}."
+
+
+def _unlike(first: HardwareChoice, own: HardwareChoice) -> str:
+    """Rates of two providers differ by more than the chips do."""
+    if first.provider == own.provider:
+        return ""
+    return f"; step times of {first.chip} are from {first.provider}, of {own.chip} from {own.provider}"
 
 
 def _worth(spec: PairSpec, first: HardwareChoice, own: HardwareChoice) -> str:

@@ -97,6 +97,11 @@ class Sweep:
         """Rows that work, with their figures."""
         return tuple((row, row.figures) for row in self.rows if row.figures is not None)
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Sources of the rows' step times, each with its error band."""
+        return tuple(dict.fromkeys(f"{figures.provider} (error band {figures.error_band:.0%})" for _, figures in self.figures))
+
     def as_dict(self) -> dict[str, Any]:
         """The object that `tandem plan --sweep --json` prints."""
         return {

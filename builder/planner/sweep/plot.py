@@ -150,9 +150,8 @@ def _listing(sweep: Sweep) -> str:
 def _footer(sweep: Sweep) -> str:
     refused = [row for row in sweep.rows if not row.ok]
     codes = ", ".join(dict.fromkeys(code for row in refused for code in row.codes[:1]))
-    first = sweep.figures[0][1]
     workload = f"{sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out"
-    parts = [f"Step times: {first.provider}, error band {first.error_band:.0%}. Requests of {workload}."]
+    parts = [f"Step times: {', '.join(sweep.providers)}. Requests of {workload}."]
     if refused:
         parts.append(f"Not drawn: {len(refused)} refused ({codes}).")
     return " ".join(parts)

@@ -1,5 +1,6 @@
 """What people see of a sweep and of the cost."""
 
+import dataclasses
 import re
 from collections.abc import Callable
 from datetime import date
@@ -67,6 +68,17 @@ def test_other_chips_have_no_price_and_that_is_said(make_pair: Callable[..., Pai
     text = shown(capsys, make_pair, ["chip=h200_sxm,b200_sxm"], planning={"price": PRICE})
     assert [row[-1] for row in cells(text)][1] == "-"
     assert "the price is that of the pair file's own chip" in text
+
+
+def test_step_times_from_two_sources_are_a_note(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
+    def evaluate(pair: Pair) -> Any:
+        plan = evaluate_by_law(pair)
+        measured = pair.spec.hardware.chip == "h200_sxm"
+        return dataclasses.replace(plan, speed=dataclasses.replace(plan.speed, provider="measured", error_band=0.05)) if measured else plan
+
+    show_sweep(run_sweep(make_pair(), ["chip=h200_sxm,b200_sxm"], evaluate))
+    text = capsys.readouterr().out
+    assert "step times from measured (error band 5%), roofline (error band 30%)\nrows whose step times come from different sources" in text
 
 
 def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:

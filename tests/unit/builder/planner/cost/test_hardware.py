@@ -1,5 +1,6 @@
 """The smallest hardware for a goal, through a made-up law of speed."""
 
+import dataclasses
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -64,6 +65,16 @@ def test_goal_that_own_chip_misses(make_pair: Callable[..., Pair]) -> None:
     found = hardware_for_goal(pair.spec, lambda n, c: (True, slow) if n == "h200_sxm" else evaluate(n, c), known=KNOWN)
     assert found.choices[0].chip == "middle"
     assert found.sentence.endswith("; h200_sxm does not meet it with up to 8.")
+
+
+def test_step_times_of_two_sources_are_said(make_pair: Callable[..., Pair]) -> None:
+    def mixed(name: str, count: int) -> tuple[bool, SpeedPlan | None]:
+        fits, rates = evaluate(name, count)
+        return fits, dataclasses.replace(rates, provider="measured") if rates and name == "h200_sxm" else rates
+
+    found = hardware_for_goal(make_pair(planning={"goal": {"tokens_per_s": 200}}).spec, mixed, known=KNOWN)
+    assert found.choices[0].provider == "roofline"
+    assert found.sentence.endswith("of h200_sxm it takes 1; step times of middle are from roofline, of h200_sxm from measured.")
 
 
 def test_goal_that_nothing_meets(make_pair: Callable[..., Pair]) -> None:

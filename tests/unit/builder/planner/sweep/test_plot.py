@@ -67,7 +67,7 @@ def test_front_rows_are_listed_with_the_one_to_take_first_and_refusals_counted(r
     lines = listing.splitlines()
     assert lines[1] == f"Take {result.recommended}: {result.rows[(result.recommended or 0) - 1].label}"
     assert len(lines) == 1 + len(result.front)
-    assert footer == ("Step times: roofline, error band 30%. Requests of 1000 tokens in, 500 out. Not drawn: 6 refused (RULE-KV-NVFP4).")
+    assert footer == ("Step times: roofline (error band 30%). Requests of 1000 tokens in, 500 out. Not drawn: 6 refused (RULE-KV-NVFP4).")
 
 
 def test_series_have_colours_for_any_colour_vision_and_a_light_ground(result: Sweep) -> None:
