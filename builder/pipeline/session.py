@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import registry
-from builder.checkpoint import ModelAccess, digest_folder, known_digest, read_checkpoint
+from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, hub_source, known_digest, read_checkpoint
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
 from builder.planner import Plan, PlanContext, make_plan
@@ -34,12 +34,17 @@ class Session:
     def open(cls, config: Path, places: Places, *, hash_weights: bool = True) -> "Session":
         """Read, check and plan a pair file. Raises RefusedError when the file itself is refused; other refusals are in the plan.
 
-        Without `hash_weights` large checkpoints are not read for their digest, and stages that hang on an unknown one have no key.
+        Without `hash_weights` large checkpoints are not read for their digest, and stages that hang on an unknown one have no key. With it
+        a hub's checkpoints are fetched whole, once the plan stands.
         """
         pair = load_pair(config)
-        root = places.build_root.resolve()
-        context = session_context(places, root / pair.spec.name, hash_weights=hash_weights)
-        return cls(make_plan(pair, context), Workspace(root / pair.spec.name))
+        root = places.build_root.resolve() / pair.spec.name
+        context = session_context(places, root, hash_weights=hash_weights)
+        plan = make_plan(pair, context)
+        if hash_weights and plan.ok and any(_is_sketch(c.path) for c in plan.checkpoints.values()):
+            folders = {role: fetch_checkpoint(c.path, role, context.access) for role, c in plan.checkpoints.items()}
+            plan = make_plan(pair, dataclasses.replace(context, folders=folders))
+        return cls(plan, Workspace(root))
 
     def require_ok(self) -> None:
         """Raises FindingsError with every finding when the plan has an error."""
@@ -67,9 +72,15 @@ def session_context(places: Places, location: Path, *, hash_weights: bool) -> Pl
     cache = places.build_root.resolve() / ".digests.json"
 
     def digest(folder: Path) -> str | None:
-        return digest_folder(folder, cache) if hash_weights else known_digest(folder, cache)
+        return digest_folder(folder, cache) if hash_weights and not _is_sketch(folder) else known_digest(folder, cache)
 
     return PlanContext(registry.engine, location, digest, ModelAccess(places.models, offline=places.offline))
+
+
+def _is_sketch(folder: Path) -> bool:
+    """Whether a hub's checkpoint is there with its headers alone."""
+    source = hub_source(folder)
+    return source is not None and source.headers_only
 
 
 def plan_many(places: Places, pair: Pair) -> Callable[[Pair], Plan]:

@@ -65,7 +65,7 @@ def _run_settings(tokens: int, chat: bool) -> RunSettings:
 
 def validate_and_report(session: Session, *, tritonserver: Path | None, progress: Progress, durations_s: Mapping[str, float]) -> Validation:
     """Judge the packaged repository and write report.json, report.md, junit.xml and manifest.json."""
-    spec = session.plan.pair.spec
+    spec, target = session.plan.pair.spec, session.plan.checkpoints["target"]
     engine = registry.engine(spec.engine.kind)
     began = time.monotonic()
     with serving(session, ports=None, tritonserver=tritonserver, progress=progress) as server, server.client() as client:
@@ -74,8 +74,8 @@ def validate_and_report(session: Session, *, tritonserver: Path | None, progress
             client,
             load_prompts(),
             load_text(),
-            lambda windows: engine.parent_logits(session.plan.pair.target_checkpoint, windows),
-            gate_settings(spec, chat=session.plan.target is not None and session.plan.target.has_chat_template),
+            lambda windows: engine.parent_logits(target.path, windows),
+            gate_settings(spec, chat=target.has_chat_template),
             progress,
         )
         triton_version = server.version

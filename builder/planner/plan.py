@@ -1,7 +1,7 @@
 """The plan: what will be built, from what, what it takes, what it promises, and every reason to refuse."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +40,12 @@ class Plan:
         return not any(f.severity == "error" for f in self.findings)
 
     @property
+    def checkpoints(self) -> Mapping[Role, Checkpoint]:
+        """Those that could be read."""
+        found: dict[Role, Checkpoint | None] = {"target": self.target, "draft": self.draft}
+        return {role: checkpoint for role, checkpoint in found.items() if checkpoint is not None}
+
+    @property
     def memory(self) -> MemoryPlan | None:
         return self.outlook.memory
 
@@ -72,7 +78,8 @@ class Plan:
 class PlanContext:
     """What a plan may ask for: lanes by name, checkpoints by path or hub id, digests of their content.
 
-    `location` is the folder that the deployment will lie in: the model repository names its engines by absolute path.
+    `location` is the folder that the deployment will lie in: the model repository names its engines by absolute path. `folders` are
+    checkpoints that are already found.
     """
 
     load_engine: Callable[[str], Engine]
@@ -80,6 +87,7 @@ class PlanContext:
     digest: Digest
     access: ModelAccess = field(default_factory=ModelAccess)
     read: Callable[[Path, str], Checkpoint] = read_checkpoint
+    folders: Mapping[Role, Path] = field(default_factory=dict)
 
 
 def make_plan(pair: Pair, context: PlanContext) -> Plan:
@@ -133,7 +141,7 @@ def _requests(spec: PairSpec, checkpoints: list[Checkpoint]) -> tuple[EngineRequ
 def _read(pair: Pair, role: Role, context: PlanContext) -> Checkpoint:
     name = pair.spec.target.checkpoint if role == "target" else pair.spec.draft.checkpoint
     assert name is not None
-    path = locate_checkpoint(name, pair.file.parent, role, context.access)
+    path = context.folders.get(role) or locate_checkpoint(name, pair.file.parent, role, context.access)
     return context.read(path, f"{role}.checkpoint")
 
 

@@ -24,14 +24,6 @@ class Pair:
     lines: Lines
 
     @property
-    def target_checkpoint(self) -> Path:
-        return self._absolute(self.spec.target.checkpoint)
-
-    @property
-    def draft_checkpoint(self) -> Path | None:
-        return None if self.spec.draft.checkpoint is None else self._absolute(self.spec.draft.checkpoint)
-
-    @property
     def measured_times(self) -> Path | None:
         """The user's file of measured step times."""
         return None if self.spec.planning.measured is None else self._absolute(str(self.spec.planning.measured))

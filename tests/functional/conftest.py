@@ -7,7 +7,7 @@ import pytest
 
 from builder import registry
 from builder.cli.main import main
-from builder.pipeline.session import Session
+from builder.pipeline.session import Places, Session
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "pairs" / "smollm2-135m-cpu.yaml"
@@ -31,4 +31,4 @@ def demo_pair_build(demo_checkpoints: Mapping[str, Path]) -> Path:
 @pytest.fixture(scope="session")
 def demo_session(demo_pair_build: Path) -> Session:
     """The plan and workspace of the built demo pair."""
-    return Session.open(CONFIG, demo_pair_build.parent)
+    return Session.open(CONFIG, Places(demo_pair_build.parent))
