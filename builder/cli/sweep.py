@@ -52,7 +52,7 @@ def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
         return [*cells, ", ".join(row.codes)]
     speeds = [f"{figures.tokens_per_s_per_user:.1f}", f"{figures.tokens_per_s:,.0f}", f"{figures.speedup:.2f}x"]
     cost = [] if sweep.price is None else [_or_dash(figures.per_million, _amount)]
-    return [*cells, f"{figures.capacity_tokens:,}", f"{figures.sequences:,}", *speeds, *cost]
+    return [*cells, f"{figures.capacity_tokens:,}", f"{figures.sequences:,}", str(figures.batch), *speeds, *cost]
 
 
 def _amount(value: float) -> str:
@@ -62,7 +62,7 @@ def _amount(value: float) -> str:
 def _head(sweep: Sweep, swept: list[str]) -> list[str]:
     fields = [HEADINGS.get(field, field.rpartition(".")[2].replace("_", " ")) for field in swept]
     price = [f"{sweep.price.currency}/1M"] if sweep.price else []
-    return ["row", *fields, "KV tokens", "requests", "tok/s/user", "tok/s", "speed-up", *price]
+    return ["row", *fields, "KV tokens", "requests", "users", "tok/s/user", "tok/s", "speed-up", *price]
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:

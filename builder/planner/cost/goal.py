@@ -36,10 +36,19 @@ def goal_reach(goal: GoalSpec, tokens_per_s_per_user: float, tokens_per_s: float
     return min(of_user, of_all)
 
 
-def goal_point(spec: PairSpec, speed: SpeedPlan) -> GoalPoint:
+def goal_row(spec: PairSpec, speed: SpeedPlan) -> BatchRow:
     """Of the batches that fit and meet the goal the one with most tokens a second; if none does, the one that comes closest."""
     rows = [row for row in (*speed.rows, speed.saturation) if row.batch <= speed.saturation.batch]
-    return max((_point(spec, row) for row in rows), key=lambda p: (p.met, p.tokens_per_s if p.met else p.reach))
+    return max(rows, key=lambda row: _merit(_point(spec, row)))
+
+
+def goal_point(spec: PairSpec, speed: SpeedPlan) -> GoalPoint:
+    """The rate as served at `goal_row`, and how much of the goal it reaches."""
+    return _point(spec, goal_row(spec, speed))
+
+
+def _merit(point: GoalPoint) -> tuple[bool, float]:
+    return point.met, point.tokens_per_s if point.met else point.reach
 
 
 def _point(spec: PairSpec, row: BatchRow) -> GoalPoint:

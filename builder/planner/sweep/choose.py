@@ -76,7 +76,7 @@ def _nothing_works(rows: Sequence[SweepRow]) -> str:
 
 def _sentence(spec: PairSpec, row: SweepRow, figures: RowFigures, meeting: Working, working: Working) -> str:
     goal = spec.planning.goal
-    among = f"of the {len(meeting)} rows that meet {goal_in_words(goal)}" if goal_is_stated(goal) else "of all rows that work"
+    among = _among(goal, meeting)
     idle = "; drafting does not pay there" if spec.draft.method != "none" and figures.speedup <= 1 else ""
     made = f"{count(figures.tokens_per_s_per_chip * 3600)}{_cost(spec, figures, meeting)}{idle}"
     users = f"gives each of {figures.batch} users" if figures.batch > 1 else "gives its one user"
@@ -84,6 +84,12 @@ def _sentence(spec: PairSpec, row: SweepRow, figures: RowFigures, meeting: Worki
         f"Take row {row.number} ({row.label}): {among} it makes the most tokens per chip hour ({made}), {users} "
         f"{rate(figures.tokens_per_s_per_user)} and has room for {figures.sequences:,} requests; {_given_up(row, figures, working)}."
     )
+
+
+def _among(goal: GoalSpec, meeting: Working) -> str:
+    if not goal_is_stated(goal):
+        return "of all rows that work"
+    return f"of the {len(meeting)} rows that meet {goal_in_words(goal)}" if len(meeting) > 1 else f"alone to meet {goal_in_words(goal)},"
 
 
 def _cost(spec: PairSpec, figures: RowFigures, meeting: Working) -> str:

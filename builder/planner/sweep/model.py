@@ -23,7 +23,8 @@ UNITS = {
 
 @dataclass(frozen=True)
 class RowFigures:
-    """Predictions of one row at its own largest batch: `batch` is `limits.max_batch_size`, or what the pools hold where that is less.
+    """Predictions of one row at one batch: the largest that the limits and the pools allow; where a goal is stated and batches are not
+    compared, the one that meets it.
 
     `capacity_tokens` is what each pool holds, `sequences` how many typical requests that is. Speed is as it is served: an adaptive
     deployment does not draft where drafting loses. `per_million` is money per 1M output tokens, None where the chip's price is not given.

@@ -5,11 +5,11 @@ from typing import Protocol
 
 from builder.api import Progress
 from builder.errors import Finding, RefusedError
-from builder.planner.cost.goal import served_tokens_per_s
+from builder.planner.cost.goal import goal_is_stated, goal_row, served_tokens_per_s
 from builder.planner.cost.model import cost_per_million
 from builder.planner.memory import MemoryPlan
 from builder.planner.memory.needs import sequence_tokens
-from builder.planner.speed import SpeedPlan
+from builder.planner.speed import BatchRow, SpeedPlan
 from builder.planner.sweep.choose import choose, front
 from builder.planner.sweep.model import RowFigures, Sweep, SweepRow, row_label
 from builder.planner.sweep.settings import Axes, Setting, combinations, default_axes, parse_axes, with_settings
@@ -61,7 +61,12 @@ def _row(number: int, pair: Pair, settings: Mapping[str, Setting], axes: Axes, e
         return _refused(number, settings, label, error.findings)
     if not plan.ok or plan.memory is None or plan.speed is None:
         return _refused(number, settings, label, plan.findings)
-    return SweepRow(number, settings, label, figures=_figures(pair.spec, changed.spec, plan.memory, plan.speed))
+    return SweepRow(
+        number,
+        settings,
+        label,
+        figures=_figures(pair.spec, changed.spec, plan.memory, plan.speed, _shown_row(changed.spec, axes, plan.speed)),
+    )
 
 
 def _refused(number: int, settings: Mapping[str, Setting], label: str, findings: Sequence[Finding]) -> SweepRow:
@@ -76,8 +81,14 @@ def _reason(finding: Finding) -> str:
     return finding.message.removeprefix(f"{finding.file}:{finding.line}: ")
 
 
-def _figures(asked: PairSpec, spec: PairSpec, memory: MemoryPlan, speed: SpeedPlan) -> RowFigures:
-    row, chips, workload = speed.saturation, spec.hardware.count, spec.planning.workload
+def _shown_row(spec: PairSpec, axes: Axes, speed: SpeedPlan) -> BatchRow:
+    """The largest batch; for a stated goal the batch that meets it, unless batches are what is compared."""
+    goal_decides = goal_is_stated(spec.planning.goal) and "limits.max_batch_size" not in axes
+    return goal_row(spec, speed) if goal_decides else speed.saturation
+
+
+def _figures(asked: PairSpec, spec: PairSpec, memory: MemoryPlan, speed: SpeedPlan, row: BatchRow) -> RowFigures:
+    chips, workload = spec.hardware.count, spec.planning.workload
     served = served_tokens_per_s(spec, row)
     price = spec.planning.price if spec.hardware.chip == asked.hardware.chip else None
     return RowFigures(

@@ -40,7 +40,7 @@ def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[...
     text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "batch=1,4"], planning={"price": PRICE})
     rows = cells(text)
     assert [row[0] for row in rows] == ["1+", "2*", "3", "4"]
-    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "2.1", "8", "2.21x", "117.65"]
+    assert rows[1] == ["2*", "fp8", "4", "200,000", "130", "4", "2.1", "8", "2.21x", "117.65"]
     assert rows[3] == ["4", "nvfp4", "4", "RULE-KV-NVFP4"]
     assert "USD/1M" in text
     assert "RULE-KV-NVFP4: an NVFP4 cache needs the sm_100 family" in text
@@ -52,8 +52,8 @@ def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[...
 def test_columns_are_aligned_and_nothing_is_cut_off(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, make_pair, ["kv=fp8,nvfp4", "k=2,4", "batch=1,16"], planning={"price": PRICE})
     head, *rows = text.splitlines()[2:11]
-    assert head == "row  kv     k  batch  KV tokens  requests  tok/s/user  tok/s  speed-up  USD/1M"
-    assert rows[1] == "2    fp8    2  16       200,000       132         0.9     15     1.09x   66.51"
+    assert head == "row  kv     k  batch  KV tokens  requests  users  tok/s/user  tok/s  speed-up  USD/1M"
+    assert rows[1] == "2    fp8    2  16       200,000       132     16         0.9     15     1.09x   66.51"
     assert rows[7] == "8    nvfp4  4  16     RULE-KV-NVFP4"
 
 
@@ -61,7 +61,7 @@ def test_without_a_price_there_is_no_money(make_pair: Callable[..., Pair], capsy
     text = shown(capsys, make_pair, ["batch=1,4"])
     assert "/1M" not in text
     assert "accuracy" not in text, "no precision was swept"
-    assert [len(row) for row in cells(text)] == [7, 7]
+    assert [len(row) for row in cells(text)] == [8, 8]
 
 
 def test_other_chips_have_no_price_and_that_is_said(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,12 @@ def test_a_goal_bars_rows(make_pair: MakePair) -> None:
     )
 
 
+def test_the_only_row_that_meets_a_goal(make_pair: MakePair) -> None:
+    rows = [row(1, 1000, 1, 100), row(2, 1000, 16, 800)]
+    _, sentence = choose(make_pair(planning={"goal": {"tokens_per_s": 500}}).spec, rows)
+    assert sentence.startswith("Take row 2 (row 2): alone to meet 500 tokens/s in all, it makes the most tokens per chip hour (2.88 M)")
+
+
 def test_a_goal_that_no_row_meets(make_pair: MakePair) -> None:
     spec = make_pair(planning={"goal": {"tokens_per_s_per_user": 200, "tokens_per_s": 500}}).spec
     assert choose(spec, [row(1, 1000, 1, 100), row(2, 1000, 16, 800)]) == (

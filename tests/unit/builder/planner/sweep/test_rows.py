@@ -10,6 +10,8 @@ import pytest
 from builder.errors import Finding, RefusedError
 from builder.planner.sweep import Evaluate, PlanLike, run_sweep, sweep
 from builder.spec import Pair
+from tests.unit.builder.planner.conftest import speed
+from tests.unit.builder.planner.sweep.conftest import FakeMemory, FakePlan
 
 MakePair = Callable[..., Pair]
 
@@ -26,6 +28,20 @@ def test_figures_of_a_row(make_pair: MakePair, evaluate: Evaluate) -> None:
     assert figures.tokens_per_s_per_user == pytest.approx(1 / 1.04 * 2.21)
     assert figures.speedup == pytest.approx(2.21)
     assert figures.per_million == pytest.approx(0.001 / figures.tokens_per_s * 1e6)
+
+
+def test_a_goal_decides_the_batch_unless_batches_are_compared(make_pair: MakePair) -> None:
+    rates = speed((1, 50, 150), (8, 400, 800), (64, 2000, 2600))
+    pair = make_pair(planning={"goal": {"tokens_per_s_per_user": 90}}, limits={"max_batch_size": 64})
+
+    def batch(axes: dict[str, tuple[int, ...]], asked: Pair = pair) -> int:
+        (row,) = sweep(asked, axes, lambda _pair: FakePlan(True, (), FakeMemory(1000), rates)).rows
+        assert row.figures is not None
+        return row.figures.batch
+
+    assert batch({"speculation.max_draft_tokens": (5,)}) == 8
+    assert batch({"limits.max_batch_size": (64,)}) == 64
+    assert batch({"speculation.max_draft_tokens": (5,)}, make_pair()) == 64
 
 
 def test_adaptive_deployments_do_not_draft_where_it_loses(make_pair: MakePair, evaluate: Evaluate) -> None:
