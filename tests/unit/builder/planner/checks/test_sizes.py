@@ -52,3 +52,9 @@ def test_a_mixture_of_experts_counts_what_a_token_reads(checkpoint: MakeCheckpoi
         "token): a draft token costs up to 20% of a target pass, so drafting pays only where more than such a share of "
         "draft tokens is accepted."
     )
+
+
+def test_a_dense_model_counts_all_its_weights(checkpoint: MakeCheckpoint, check: Check) -> None:
+    """Without its input embedding the draft would be below an eighth; what a lane reads of it is the lane's to know."""
+    draft = checkpoint("draft", parameters=1_100_000_000, active_parameters=900_000_000)
+    only(check(checkpoint("target", parameters=8_000_000_000), draft), "PAIR-DRAFT-SIZE", "info")

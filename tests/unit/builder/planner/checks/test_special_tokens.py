@@ -134,6 +134,9 @@ def test_a_tokenizer_that_is_code_of_the_checkpoint(checkpoint: MakeCheckpoint, 
         "of a checkpoint."
     )
     assert finding.found == "tokenization_x.py"
+    assert finding.fix == (
+        "remove auto_map from tokenizer_config.json and set tokenizer_class: PreTrainedTokenizerFast; tokenizer.json holds the rest"
+    )
     assert check(checkpoint("target-2", settings=REMOTE | {"tokenizer_class": "PreTrainedTokenizerFast"})) == []
     assert check(checkpoint("target-3"), checkpoint("draft", settings=REMOTE)) == [], "the draft's tokenizer is only compared"
 

@@ -45,6 +45,8 @@ def test_case_2_an_engine_without_the_mode_verifies_none(engine: MakeCheckpoint,
         "draft_tokens_external, so it verifies 0."
     )
     assert (finding.found, finding.needed) == ("12", "<= 0")
+    rebuild = "build the engine again with --speculative_decoding_mode draft_tokens_external --max_draft_len 12"
+    assert finding.fix == f"set draft.method: none, or {rebuild}"
     assert check(target, speculation={"max_draft_tokens": 12}, draft={"method": "none"}) == []
 
 
