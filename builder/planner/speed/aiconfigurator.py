@@ -17,6 +17,9 @@ from builder.planner.speed.model import ModelOnChips
 from builder.planner.speed.step_cache import StepCache, cache_key
 
 PACKAGE, DISTRIBUTION, BACKEND = "aiconfigurator_core", "aiconfigurator-core", "trtllm"
+INSTALL = "pip install --no-deps aiconfigurator-core==0.12.0 packaging"
+"""Without its dependencies: it asks for a numpy that the server's Python package refuses, and needs none here."""
+
 GEMM_MODES = {
     "none": "bfloat16",
     "fp8": "fp8",
@@ -83,7 +86,7 @@ class AiconfiguratorStepTime:
         with _silence():
             try:
                 return self.cache.keep(question, float(work_out()))
-            except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, AssertionError, OSError) as error:
+            except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, AssertionError, ImportError, OSError) as error:
                 raise CannotAnswerError(f"aiconfigurator-core cannot answer for this model: {str(error)[:200]}") from error
 
     def _decode_s(self, batch: int, context_tokens: int, query_tokens: int) -> float:

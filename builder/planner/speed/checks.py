@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from builder.errors import Finding, Severity
+from builder.planner.speed.aiconfigurator import INSTALL
 from builder.planner.speed.model import BatchRow, SpeedPlan
 from builder.spec import PairSpec
 
@@ -26,7 +27,7 @@ def _provider(plan: SpeedPlan) -> Iterator[Finding]:
     band = f"within {plan.error_band:.0%}"
     message = f"Step times come from the chip's published rates, good {band}, since {plan.notes['target']}."
     missing = "not installed" in plan.notes["target"]
-    fix = "pip install aiconfigurator-core==0.12.0" if missing else "measure on your own server: planning.measured"
+    fix = INSTALL if missing else "measure on your own server: planning.measured"
     yield Finding("SPEED-ROOFLINE", "info", message, "planning.step_times", "roofline", "aiconfigurator or measured", fix)
 
 

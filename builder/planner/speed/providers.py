@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from builder.errors import RefusedError
-from builder.planner.speed.aiconfigurator import AiconfiguratorStepTime, CannotAnswerError
+from builder.planner.speed.aiconfigurator import INSTALL, AiconfiguratorStepTime, CannotAnswerError
 from builder.planner.speed.constants import constants
 from builder.planner.speed.measured import LowBatchStepTime, MeasuredStepTime
 from builder.planner.speed.measured_file import FIELD, MeasuredFile, StepTable
@@ -73,7 +73,7 @@ def _choose(
 
 
 def _refusal(reason: str) -> RefusedError:
-    fix = "pip install aiconfigurator-core==0.12.0" if "not installed" in reason else "set planning.step_times: roofline or auto"
+    fix = INSTALL if "not installed" in reason else "set planning.step_times: roofline or auto"
     message = f"The setting planning.step_times is aiconfigurator, but {reason}."
     return RefusedError("SPEED-AICONFIGURATOR", message, field="planning.step_times", found=reason, needed="figures for this pair", fix=fix)
 

@@ -1,6 +1,7 @@
 """aiconfigurator as a provider: its words, its cache, and what it cannot answer. Without the package these tests are skipped."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,6 +115,14 @@ def test_missing_package_cannot_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builder.planner.speed.aiconfigurator.installed_version", lambda: None)
     with pytest.raises(CannotAnswerError, match=r"^aiconfigurator-core is not installed$"):
         AiconfiguratorStepTime.of(on_chips(SMALL, "h200_sxm"))
+
+
+@needs_package
+def test_package_that_cannot_be_imported_cannot_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed without its dependencies, one of which is missing."""
+    monkeypatch.setitem(sys.modules, "aiconfigurator_core.sdk.engine", None)
+    with pytest.raises(CannotAnswerError, match="cannot answer for this model"):
+        AiconfiguratorStepTime.of(on_chips(SMALL, "h200_sxm")).decode_s(1, 1024)
 
 
 def test_package_that_is_not_there_knows_no_chip(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_without_the_package_auto_takes_the_roofline_and_says_why(
     ) as caught:
         plan_speed(spec_of(planning={"step_times": "aiconfigurator"}), target, draft, pool_tokens=POOL_TOKENS)
     assert caught.value.finding.code == "SPEED-AICONFIGURATOR"
-    assert caught.value.finding.fix == "pip install aiconfigurator-core==0.12.0"
+    assert caught.value.finding.fix == "pip install --no-deps aiconfigurator-core==0.12.0 packaging"
 
 
 @pytest.mark.skipif(installed_version() is None, reason="aiconfigurator-core is not installed (make setup installs it)")
