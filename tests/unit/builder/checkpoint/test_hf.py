@@ -41,6 +41,31 @@ def test_missing_tokenizer_leaves_a_plan(write_checkpoint: Write) -> None:
     assert [f.code for f in read_checkpoint(folder, "target.checkpoint").findings] == ["CKPT-TOKENIZER"]
 
 
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ((), "{folder} holds no config.json"),
+        (("adapter_config.json",), "{folder} holds an adapter (LoRA), no model"),
+        (("a.gguf", "b.gguf"), "{folder} holds several GGUF files and no config.json"),
+    ],
+    ids=str,
+)
+def test_folders_that_hold_something_else(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
+    for name in files:
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(RefusedError) as caught:
+        read_checkpoint(tmp_path, "target.checkpoint")
+    assert (caught.value.finding.code, str(caught.value)) == ("CKPT-CONFIG", sentence.format(folder=tmp_path))
+
+
+def test_weights_of_another_format_are_named(write_checkpoint: Write) -> None:
+    folder = write_checkpoint("target")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(RefusedError, match="holds no tensors") as caught:
+        read_checkpoint(folder, "target.checkpoint")
+    assert "pytorch_model.bin" in caught.value.finding.found
+
+
 def test_missing_folder(tmp_path: Path) -> None:
     assert refused(tmp_path / "none") == "CKPT-MISSING"
 

@@ -182,6 +182,22 @@ def test_answers_of_the_hub(hub: Hub, tmp_path: Path, answer: tuple[int, str], c
     assert isinstance(error, MissingError if code == "CKPT-HUB-UNREACHABLE" else RefusedError)
 
 
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (
+            (403, "GatedRepo"),
+            "acme/tiny is gated: its owner grants access on its page, and this machine has no token of an account that has it.",
+        ),
+        ((404, "RepoNotFound"), "The hub has no model acme/tiny, or it is private; there is no folder of that name either."),
+    ],
+    ids=["gated", "unknown"],
+)
+def test_sentences_about_the_hub(hub: Hub, tmp_path: Path, answer: tuple[int, str], sentence: str) -> None:
+    hub.refuse = answer
+    assert str(refused("acme/tiny", tmp_path, access_of(hub, tmp_path))) == sentence
+
+
 def test_gated_files_of_a_listed_model(hub: Hub, tmp_path: Path) -> None:
     hub.refuse_files = (403, "GatedRepo")
     assert refused("acme/tiny", tmp_path, access_of(hub, tmp_path)).finding.code == "CKPT-HUB-GATED"
@@ -208,3 +224,4 @@ def test_without_the_package(hub: Hub, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "huggingface_hub.errors", None)
     error = refused("acme/tiny", tmp_path, access_of(hub, tmp_path))
     assert (error.finding.code, error.finding.needed) == ("PACKAGE-MISSING", "huggingface_hub")
+    assert str(error) == "acme/tiny is a hub id, and huggingface_hub is not installed."

@@ -132,7 +132,13 @@ def test_tied_and_stored_twice_must_be_equal(write_checkpoint: Write, place: int
     write_safetensors(folder / "model-00001-of-00002.safetensors", shapes)
     write_contents(folder / "model-00002-of-00002.safetensors", heads)
     checkpoint = read_checkpoint(folder, "x")
-    assert [f.code for f in checkpoint.findings] == ([] if place is None else ["CKPT-HEAD-DIFFERS"])
+    sentence = (
+        "config.json ties the output layer to the input embedding, but lm_head.weight and model.embed_tokens.weight are stored with "
+        "different contents: transformers and TensorRT-LLM would run two different models."
+    )
+    assert [(f.code, f.severity, f.message) for f in checkpoint.findings] == (
+        [] if place is None else [("CKPT-HEAD-DIFFERS", "error", sentence)]
+    )
     assert checkpoint.parameters == read_checkpoint(write_checkpoint("once"), "x").parameters
 
 
