@@ -55,6 +55,13 @@ def overheads_of(engine_kind: str, *, lookup_only: bool) -> Overheads:
     return Overheads(row["draft_step_s"], row["cycle_s"], row["source"], row["certainty"])
 
 
-def error_band(provider: str) -> float:
-    """Share by which a provider's step times may be off."""
-    return float(constants()["error_bands"][provider])
+def error_band(provider: str, weights: str = "") -> float:
+    """Share by which a provider's step times may be off; weights that it knows less of have their own."""
+    bands = constants()["error_bands"]
+    return float(bands.get(f"{provider} {weights}", bands[provider]))
+
+
+def speedup_error_band(rates_band: float, *, calibrated: bool) -> float:
+    """Share by which speed-ups may be off, from step times that may be off by `rates_band`."""
+    bands = constants()["speedup_error_bands"]
+    return float(bands["calibrated"] if calibrated else max(rates_band, bands["uncalibrated"]))

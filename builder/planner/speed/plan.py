@@ -8,7 +8,7 @@ from builder.planner.speed.aiconfigurator import CannotAnswerError
 from builder.planner.speed.anchors import Anchor, Kind, nearest_anchor
 from builder.planner.speed.batches import Drafting, powers_of_two
 from builder.planner.speed.calibration import calibrate
-from builder.planner.speed.constants import constants, error_band, overheads_of
+from builder.planner.speed.constants import constants, overheads_of, speedup_error_band
 from builder.planner.speed.cycle import Cycle
 from builder.planner.speed.measured_file import MeasuredFile, read_measured
 from builder.planner.speed.model import BatchRow, ModelOnChips, SpeedPlan, Steps
@@ -51,7 +51,7 @@ def _plan(
         return SpeedPlan(
             provider=steps.target.provider,
             error_band=band,
-            speedup_error_band=error_band("measured") if calibrated else band,
+            speedup_error_band=speedup_error_band(band, calibrated=calibrated),
             acceptance=drafting.acceptance,
             acceptance_source=source,
             overheads=drafting.cycle.overheads,

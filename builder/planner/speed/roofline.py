@@ -28,7 +28,7 @@ class RooflineStepTime:
 
     @property
     def error_band(self) -> float:
-        return error_band("roofline")
+        return error_band("roofline", self.model.weights)
 
     def decode_s(self, batch: int, context_tokens: int, query_tokens: int = 1) -> float:
         """Seconds; see StepTime."""

@@ -111,3 +111,11 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(RefusedError) as caught:
         read_measured(written(tmp_path, {"format": 3, "more": 1}))
     assert len(caught.value.findings) == 2
+
+
+def test_example_of_the_documentation_is_accepted(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[5] / "docs" / "planning.md").read_text()
+    example = page.split("```json\n")[1].split("```")[0]
+    measured = read_measured(written(tmp_path, example))
+    assert measured.target is not None
+    assert len(measured.calibration) == 2

@@ -106,3 +106,8 @@ def test_cache_is_read_once_for_all_query_tokens(llama: ModelOnChips) -> None:
     right, wrong = (2.77 * cycle.target_s(64) / (cycle.cycle_s(64, 4) + extra) for extra in (0.0, wrong_s - cycle.verify_s(64, 4)))
     assert right > 1.2
     assert wrong < 1.0
+
+
+def test_figures_for_nvfp4_are_worth_less() -> None:
+    four, eight = (RooflineStepTime(on_chips(LLAMA, "b200_sxm", weights=weights)) for weights in ("nvfp4", "fp8"))
+    assert (four.error_band, eight.error_band) == (0.40, 0.30)
