@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from builder.pipeline.session import Places
-
 config_argument = click.argument("config", type=click.Path(path_type=Path, dir_okay=False))
 build_root_option = click.option(
     "--build-root",
@@ -37,6 +35,8 @@ def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @_offline_option
     @functools.wraps(command)
     def with_places(*arguments: Any, build_root: Path, models: Path | None, offline: bool, **options: Any) -> Any:
+        from builder.pipeline.session import Places
+
         return command(*arguments, places=Places(build_root, models, offline), **options)
 
     return with_places

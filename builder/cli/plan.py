@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from builder.cli.console import show_finding
+from builder.cli.console import progress_display, show_finding
 from builder.cli.options import config_argument, json_option, places_options
 from builder.cli.plan_difference import diff_option, show_difference
 from builder.cli.plan_sweep import plan_sweep, sweep_options
 from builder.errors import ExitCode, RefusedError
 from builder.pipeline.session import Places, Session
+from builder.planner.cost import HardwareAdvice
 
 
 @click.command()
@@ -39,12 +40,14 @@ def command(
         _refuse_both(old)
         return plan_sweep(config, places, axes, plot, as_json=as_json, quiet=options["quiet"])
     session = Session.open(config, places, hash_weights=False)
+    with progress_display("smallest hardware", quiet=options["quiet"] or not session.plan.goal_is_stated):
+        advice = session.smallest_hardware(places)
     if old is not None:
-        show_difference(old, _as_dict(session), as_json=as_json)
+        show_difference(old, _as_dict(session, advice), as_json=as_json)
     elif as_json:
-        click.echo(json.dumps(_as_dict(session), default=str))
+        click.echo(json.dumps(_as_dict(session, advice), default=str))
     else:
-        _show(session)
+        _show(session, advice)
     return ExitCode.DONE if session.plan.ok else ExitCode.REFUSED
 
 
@@ -54,16 +57,17 @@ def _refuse_both(old: Path | None) -> None:
         raise RefusedError("PLAN-DIFF-SWEEP", message, field="--diff", found="both", needed="one of them", fix="leave one out")
 
 
-def _as_dict(session: Session) -> dict[str, Any]:
+def _as_dict(session: Session, advice: HardwareAdvice | None) -> dict[str, Any]:
     plan = session.plan.as_dict()
     reuse = [session.workspace.reuse(stage, verify=False) for stage in session.plan.stages]
-    return {**plan, "stages": [{**stage, "reused": r.hit, "reason": r.reason} for stage, r in zip(plan["stages"], reuse, strict=True)]}
+    stages = [{**stage, "reused": r.hit, "reason": r.reason} for stage, r in zip(plan["stages"], reuse, strict=True)]
+    return {**plan, "stages": stages, **({"hardware": advice.as_dict()} if advice else {})}
 
 
-def _show(session: Session) -> None:
+def _show(session: Session, advice: HardwareAdvice | None) -> None:
     from builder.cli.plan_view import show_plan
 
-    show_plan(session)
+    show_plan(session, advice)
     sys.stdout.flush()
     for finding in session.plan.findings:
         show_finding(finding)

@@ -43,7 +43,7 @@ def plan_sweep(config: Path, places: Places, axes: tuple[str, ...], plot: Path |
         click.echo(json.dumps(result.as_dict(), default=str))
     else:
         show_sweep(result)
-    return ExitCode.REFUSED if result.recommended is None else ExitCode.DONE
+    return ExitCode.DONE if result.figures else ExitCode.REFUSED
 
 
 __all__ = ["plan_sweep", "sweep_options"]

@@ -8,6 +8,7 @@ import click
 from builder.cli.console import show_table
 from builder.cli.sweep import show_cost
 from builder.pipeline.session import Session
+from builder.planner.cost import HardwareAdvice
 from builder.planner.memory import EngineShare, MemoryPlan
 from builder.planner.speed import Anchor, BatchRow, SpeedPlan
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 GIB = 2**30
 
 
-def show_plan(session: Session) -> None:
+def show_plan(session: Session, advice: HardwareAdvice | None) -> None:
     """Everything that the plan decided and predicts, of a refused one what could be worked out; what it found comes last."""
     plan = session.plan
     _show_settings(plan)
@@ -26,7 +27,7 @@ def show_plan(session: Session) -> None:
     if plan.speed is not None:
         _show_speed(plan.speed)
     if plan.cost is not None:
-        show_cost(plan.cost)
+        show_cost(plan.cost, advice)
     if plan.ok:
         _show_stages(session)
 

@@ -11,6 +11,8 @@ from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, hub
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
 from builder.planner import Plan, PlanContext, make_plan
+from builder.planner.cost import HardwareAdvice
+from builder.planner.sweep import smallest_hardware
 from builder.spec import Pair, load_pair
 
 
@@ -45,6 +47,10 @@ class Session:
             folders = {role: fetch_checkpoint(c.path, role, context.access) for role, c in plan.checkpoints.items()}
             plan = make_plan(pair, dataclasses.replace(context, folders=folders))
         return cls(plan, Workspace(root))
+
+    def smallest_hardware(self, places: Places) -> HardwareAdvice | None:
+        """The fewest chips of each kind that meet the pair file's goal; None where none is stated, or the pair could not be judged."""
+        return smallest_hardware(self.plan.pair, plan_many(places, self.plan.pair)) if self.plan.speed else None
 
     def require_ok(self) -> None:
         """Raises FindingsError with every finding when the plan has an error."""

@@ -11,7 +11,7 @@ from builder.checkpoint import Checkpoint, ModelAccess, locate_checkpoint, read_
 from builder.errors import Finding, TandemError
 from builder.hardware.chips import find_chip
 from builder.planner.checks import check_pair
-from builder.planner.cost import CostPlan
+from builder.planner.cost import CostPlan, goal_is_stated
 from builder.planner.memory import MemoryPlan
 from builder.planner.outlook import Outlook, look_ahead
 from builder.planner.requests import deployment, engine_request
@@ -38,6 +38,10 @@ class Plan:
     @property
     def ok(self) -> bool:
         return not any(f.severity == "error" for f in self.findings)
+
+    @property
+    def goal_is_stated(self) -> bool:
+        return goal_is_stated(self.pair.spec.planning.goal)
 
     @property
     def checkpoints(self) -> Mapping[Role, Checkpoint]:

@@ -13,6 +13,7 @@ from builder.api import (
     EngineOptions,
     EngineRequest,
     EngineSession,
+    Finding,
     ModelShape,
     Progress,
     RefusedError,
@@ -67,10 +68,15 @@ class PlanOnlyEngine:
         """Raises RefusedError LANE-PLAN-ONLY."""
         self._plan_only()
 
-    def _plan_only(self) -> NoReturn:
-        message = f"this release of trt-tandem plans engine.kind {self.kind}; it does not build or run it yet"
+    def plan_only(self) -> Finding:
+        """What a plan says of this lane."""
+        message = f"This release of trt-tandem plans engine.kind {self.kind}; it does not build or run it yet."
         fix = "use `tandem plan` for this pair, or set engine.kind: openvino to build it on a CPU"
-        raise RefusedError("LANE-PLAN-ONLY", message, field="engine.kind", found=self.kind, needed="openvino", fix=fix)
+        return Finding("LANE-PLAN-ONLY", "info", message, "engine.kind", self.kind, "openvino", fix)
+
+    def _plan_only(self) -> NoReturn:
+        note = self.plan_only()
+        raise RefusedError(note.code, note.message, field=note.field, found=note.found, needed=note.needed, fix=note.fix)
 
 
 def _installed(package: str) -> str | None:

@@ -16,4 +16,4 @@ class TensorRtLlmEngine(PlanOnlyEngine):
         return check(request)
 
     def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
-        return check_deployment(deployment)
+        return [self.plan_only(), *check_deployment(deployment)]

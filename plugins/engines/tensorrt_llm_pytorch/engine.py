@@ -16,4 +16,4 @@ class TensorRtLlmPytorchEngine(PlanOnlyEngine):
         return check(request)
 
     def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
-        return check_deployment(deployment)
+        return [self.plan_only(), *check_deployment(deployment)]

@@ -11,7 +11,7 @@ import pytest
 from builder import registry
 from builder.api import API_VERSION, EngineOptions, RefusedError
 from plugins.engines.tensorrt_llm import ENGINE
-from tests.unit.plugins.nvidia.pairs import LLAMA_70B, request
+from tests.unit.plugins.nvidia.pairs import LLAMA_70B, deployment, request
 
 
 def test_it_is_found_by_name() -> None:
@@ -41,7 +41,7 @@ def test_what_is_not_built_yet_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(RefusedError) as refusal:
         call()
     assert refusal.value.finding.code == "LANE-PLAN-ONLY"
-    assert str(refusal.value) == "this release of trt-tandem plans engine.kind tensorrt_llm; it does not build or run it yet"
+    assert str(refusal.value) == "This release of trt-tandem plans engine.kind tensorrt_llm; it does not build or run it yet."
     assert refusal.value.finding.fix == "use `tandem plan` for this pair, or set engine.kind: openvino to build it on a CPU"
 
 
@@ -59,3 +59,7 @@ def test_nothing_heavy_is_imported() -> None:
     code = "import sys, plugins.engines.tensorrt_llm as lane; lane.ENGINE.missing_packages(); print(*sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "torch", "transformers", "openvino", "tensorrt_llm", "pydantic"} & set(modules)
+
+
+def test_the_plan_says_that_the_lane_is_planned_only() -> None:
+    assert "LANE-PLAN-ONLY" in {f.code for f in ENGINE.check_deployment(deployment())}

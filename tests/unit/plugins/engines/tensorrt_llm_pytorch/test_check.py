@@ -10,7 +10,7 @@ from builder.api import Finding, RefusedError
 from plugins.engines.tensorrt_llm_pytorch import ENGINE
 from tests.unit.plugins.engines.tensorrt_llm_pytorch.conftest import A100, B200, DRAFT, PAIR, RTX, Judge, facts, request
 
-ALWAYS = {"RULE-FIXED-DRAFTS", "RULE-GREEDY", "RULE-REUSE-DRAFT"}
+ALWAYS = {"LANE-PLAN-ONLY", "RULE-FIXED-DRAFTS", "RULE-GREEDY", "RULE-REUSE-DRAFT"}
 """What is good to know of every pair with a draft model on this lane."""
 
 
