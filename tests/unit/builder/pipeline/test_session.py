@@ -1,0 +1,60 @@
+"""Opening a pair file: hub ids are planned from headers and fetched whole for a run; many variants read their checkpoints once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.pipeline import session as session_module
+from builder.pipeline.session import Places, Session, plan_many
+from builder.planner.sweep import with_settings
+from builder.spec import load_pair
+from tests.unit.builder.conftest import Hub
+
+pytest.importorskip("huggingface_hub")
+PAIR = "name: hubbed\ntarget: {checkpoint: acme/tiny, weights: none}\ndraft: {method: ngram}\n"
+
+
+@pytest.fixture
+def pair_file(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "pair.yaml"
+    file.write_text(PAIR)
+    return file
+
+
+def weights_asked(hub: Hub) -> list[str]:
+    return [asked for path, asked in hub.requests if path.endswith("model.safetensors")]
+
+
+def test_a_plan_asks_for_headers_and_a_run_for_weights(hub: Hub, pair_file: Path, tmp_path: Path) -> None:
+    places = Places(tmp_path / "build")
+    planned = Session.open(pair_file, places, hash_weights=False).plan
+    assert planned.ok, planned.findings
+    assert [stage.key for stage in planned.stages] == [None, None]
+    assert all(asked for asked in weights_asked(hub)), "a plan reads ranges, never a whole file"
+    run = Session.open(pair_file, places).plan
+    assert all(stage.key for stage in run.stages)
+    target = run.checkpoints["target"].path
+    assert (target / "model.safetensors").read_bytes() == (hub.folder / "model.safetensors").read_bytes()
+    assert run.requests[0].checkpoint == target
+
+
+def test_a_refused_pair_fetches_no_weights(hub: Hub, pair_file: Path, tmp_path: Path) -> None:
+    pair_file.write_text(PAIR + "limits: {max_sequence_tokens: 999999}\n")
+    assert not Session.open(pair_file, Places(tmp_path / "build")).plan.ok
+    assert all(asked for asked in weights_asked(hub))
+
+
+def test_variants_read_a_checkpoint_once(write_checkpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, reads = write_checkpoint("target"), []
+    file = tmp_path / "pair.yaml"
+    file.write_text(f"name: many\ntarget: {{checkpoint: {target}}}\ndraft: {{method: ngram}}\n")
+    read = session_module.read_checkpoint
+    monkeypatch.setattr(session_module, "read_checkpoint", lambda path, field: (reads.append(path), read(path, field))[1])
+    pair = load_pair(file)
+    evaluate = plan_many(Places(tmp_path / "build"), pair)
+    plans = [evaluate(with_settings(pair, {"limits.max_batch_size": batch})) for batch in (1, 2, 4)]
+    assert [plan.pair.spec.limits.max_batch_size for plan in plans] == [1, 2, 4]
+    assert reads == [target]
