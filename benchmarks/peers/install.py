@@ -11,9 +11,10 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
+from builder.api import Role
 from builder.bench.peers import SCRIPT, SOURCE_FILE, PeerPlace
-from builder.checkpoint import digest_folder
-from builder.spec import load_pair
+from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, locate_checkpoint
+from builder.spec import Pair, load_pair
 
 HERE = Path(__file__).parent
 MODELS = Path("build") / "peers"
@@ -24,10 +25,17 @@ REQUIREMENTS = (("requirements.txt", ()), ("requirements-no-deps.txt", ("--no-de
 
 def main(arguments: list[str]) -> int:
     pair, names = load_pair(Path(arguments[0])), arguments[1:]
-    checkpoints = {"target": pair.target_checkpoint} | ({"draft": pair.draft_checkpoint} if pair.draft_checkpoint else {})
+    checkpoints = checkpoints_of(pair)
     failed = [place.name for place in places() if (not names or place.name in names) and not done(place, checkpoints)]
     print(f"failed: {', '.join(failed)}" if failed else "all peers are there")
     return 1 if failed else 0
+
+
+def checkpoints_of(pair: Pair) -> dict[str, Path]:
+    """Folders with all weights, by role."""
+    texts: dict[Role, str | None] = {"target": pair.spec.target.checkpoint, "draft": pair.spec.draft.checkpoint}
+    found = {role: locate_checkpoint(text, pair.file.parent, role, ModelAccess()) for role, text in texts.items() if text}
+    return {role: fetch_checkpoint(folder, role, ModelAccess()) for role, folder in found.items()}
 
 
 def places() -> list[PeerPlace]:
