@@ -10,11 +10,14 @@ import sys
 import venv
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from builder.api import Role
 from builder.bench.peers import SCRIPT, SOURCE_FILE, PeerPlace
 from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, locate_checkpoint
 from builder.spec import Pair, load_pair
+
+if TYPE_CHECKING:
+    from builder.api import Role
 
 HERE = Path(__file__).parent
 MODELS = Path("build") / "peers"
