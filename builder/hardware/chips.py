@@ -1,7 +1,6 @@
 """Chips: one row of `configs/chips.yaml` each."""
 
-import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -10,6 +9,7 @@ from typing import Any
 import yaml
 
 from builder.errors import RefusedError
+from builder.hardware.chip_names import near_names
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader, in C where it is there: ten times as fast."""
@@ -53,16 +53,15 @@ def find_chip(name: str, field: str = "hardware.chip") -> Chip:
     known = chips()
     if name in known:
         return known[name]
-    near = _near(name, known)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    fix = f"write {near[0]}" if near else "take one of the known chips, or add a row to configs/chips.yaml"
+    near = any_of(near_names(name, tuple(known)))
+    hint = f"; did you mean {near}?" if near else ""
+    fix = f"write {near}" if near else "take one of the known chips, or add a row to configs/chips.yaml"
     raise RefusedError("CHIP-UNKNOWN", f"no chip is called {name}{hint}", field=field, found=name, needed=" | ".join(known), fix=fix)
 
 
-def _near(name: str, known: Mapping[str, Chip]) -> list[str]:
-    """Names that `name` begins, else the most similar one."""
-    begun = [other for other in known if name and other.startswith(name)]
-    return begun or difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+def any_of(words: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _chip(name: str, row: Mapping[str, Any]) -> Chip:
