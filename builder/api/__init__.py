@@ -7,6 +7,7 @@ when a pair file asks for it, and must import its heavy packages only inside the
 from builder.api.demo import Demo
 from builder.api.engine import (
     API_VERSION,
+    PLAN_ONLY,
     BuildNeeds,
     Deployment,
     Engine,
@@ -38,6 +39,7 @@ __all__ = [
     "Finding",
     "FindingsError",
     "MissingError",
+    "PLAN_ONLY",
     "ModelFacts",
     "ModelShape",
     "Progress",

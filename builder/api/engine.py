@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 API_VERSION = 2
+PLAN_ONLY = "LANE-PLAN-ONLY"
+"""Code of the finding with which a lane's `check_deployment` says that it can be planned but not built; a build is refused with it."""
 
 Role = Literal["target", "draft"]
 Progress = Callable[[str, float | None], None]

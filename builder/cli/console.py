@@ -25,10 +25,12 @@ def show_error(error: TandemError) -> None:
             click.echo(f"  log: {error.log}", err=True)
 
 
-def show_finding(finding: Finding) -> None:
-    """Code and sentence, what was found and needed, the way out."""
+def show_finding(finding: Finding, *, brief: bool = False) -> None:
+    """Code and sentence; what was found and needed and the way out, unless `brief`."""
     word = click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)
     click.echo(f"{word} [{finding.code}] {finding.message}", err=True)
+    if brief:
+        return
     details = (("found", finding.found), ("needed", finding.needed), ("fix", finding.fix))
     for name, value in details:
         if value:

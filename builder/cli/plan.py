@@ -14,6 +14,7 @@ from builder.cli.plan_sweep import plan_sweep, sweep_options
 from builder.errors import ExitCode, RefusedError
 from builder.pipeline.session import Places, Session
 from builder.planner.cost import HardwareAdvice
+from builder.planner.plan import SCHEMA
 
 
 @click.command()
@@ -22,9 +23,17 @@ from builder.planner.cost import HardwareAdvice
 @json_option
 @diff_option
 @sweep_options
+@click.option("--settings", is_flag=True, help="Show every setting too, and whether it is the pair file's or a default.")
 @click.pass_obj
 def command(
-    options: dict[str, bool], config: Path, places: Places, as_json: bool, old: Path | None, axes: tuple[str, ...], plot: Path | None
+    options: dict[str, bool],
+    config: Path,
+    places: Places,
+    as_json: bool,
+    old: Path | None,
+    axes: tuple[str, ...],
+    plot: Path | None,
+    settings: bool,
 ) -> int:
     """Check a pair and show what would be built, what is reused, and what it should take and give; nothing is built.
 
@@ -39,7 +48,12 @@ def command(
     if axes or plot:
         _refuse_both(old)
         return plan_sweep(config, places, axes, plot, as_json=as_json, quiet=options["quiet"])
-    session = Session.open(config, places, hash_weights=False)
+    try:
+        session = Session.open(config, places, hash_weights=False)
+    except RefusedError as error:
+        if as_json:
+            click.echo(json.dumps({"schema": SCHEMA, "ok": False, "findings": [finding.as_dict() for finding in error.findings]}))
+        raise
     with progress_display("smallest hardware", quiet=options["quiet"] or not session.plan.goal_is_stated):
         advice = session.smallest_hardware(places)
     if old is not None:
@@ -47,7 +61,7 @@ def command(
     elif as_json:
         click.echo(json.dumps(_as_dict(session, advice), default=str))
     else:
-        _show(session, advice)
+        _show(session, advice, settings=settings)
     return ExitCode.DONE if session.plan.ok else ExitCode.REFUSED
 
 
@@ -64,10 +78,14 @@ def _as_dict(session: Session, advice: HardwareAdvice | None) -> dict[str, Any]:
     return {**plan, "stages": stages, **({"hardware": advice.as_dict()} if advice else {})}
 
 
-def _show(session: Session, advice: HardwareAdvice | None) -> None:
-    from builder.cli.plan_view import show_plan
+def _show(session: Session, advice: HardwareAdvice | None, *, settings: bool) -> None:
+    from builder.cli.plan_view import WORST_LAST, count_findings, show_plan
 
-    show_plan(session, advice)
-    sys.stdout.flush()
-    for finding in session.plan.findings:
-        show_finding(finding)
+    show_plan(session, advice, settings=settings)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    plan = session.plan
+    for finding in sorted(plan.findings, key=lambda f: WORST_LAST.index(f.severity)):
+        show_finding(finding, brief=finding.severity == "info")
+    if not plan.ok:
+        click.echo(f"refused: {count_findings(plan)}", err=True)

@@ -1,11 +1,12 @@
-"""A plan as tables for people: stages, memory, speed, cost, settings."""
+"""A plan for people: the answer in a few lines, then stages, memory, speed and cost, then what was found, the worst last."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from builder.cli.console import show_table
+from builder.cli.columns import show_columns
 from builder.cli.sweep import show_cost
 from builder.pipeline.session import Session
 from builder.planner.cost import HardwareAdvice
@@ -16,44 +17,80 @@ if TYPE_CHECKING:
     from builder.planner import Plan
 
 GIB = 2**30
+WORST_LAST = ("info", "warning", "error")
 
 
-def show_plan(session: Session, advice: HardwareAdvice | None) -> None:
-    """Everything that the plan decided and predicts, of a refused one what could be worked out; what it found comes last."""
+def show_plan(session: Session, advice: HardwareAdvice | None, *, settings: bool) -> None:
+    """Everything that the plan decided and predicts; of a refused pair the memory alone, which may be why."""
     plan = session.plan
-    _show_settings(plan)
+    _show_summary(plan)
+    if settings:
+        _show_settings(plan)
     if plan.memory is not None:
         _show_memory(plan.memory)
+    if not plan.ok:
+        return
     if plan.speed is not None:
         _show_speed(plan.speed)
     if plan.cost is not None:
         show_cost(plan.cost, advice)
+        click.echo()
+    _show_stages(session)
+
+
+def count_findings(plan: "Plan") -> str:
+    """How many of each kind, the worst first."""
+    counts = Counter(str(finding.severity) for finding in plan.findings)
+    words = (("error", "error"), ("warning", "warning"), ("info", "note"))
+    parts = [f"{counts[kind]} {word}{'s' if counts[kind] != 1 else ''}" for kind, word in words if counts[kind]]
+    return ", ".join(parts) or "nothing to say"
+
+
+def _show_summary(plan: "Plan") -> None:
+    verdict = click.style("accepted", fg="green", bold=True) if plan.ok else click.style("refused", fg="red", bold=True)
+    click.echo(f"{plan.pair.spec.name}: {verdict}: {count_findings(plan)}")
     if plan.ok:
-        _show_stages(session)
+        for line in _summary_lines(plan):
+            click.echo(f"  {line}")
+    click.echo()
+
+
+def _summary_lines(plan: "Plan") -> list[str]:
+    lines = []
+    if (memory := plan.memory) is not None:
+        fits = memory.capacity[-1]
+        place = f"{memory.chip_count} x {memory.chip}" if memory.device_bytes else "host memory"
+        lines.append(f"memory: {fits.sequences} sequences of {fits.context_tokens:,} tokens fit at once on {place}")
+    if (speed := plan.speed) is not None:
+        first, last = speed.rows[0], speed.saturation
+        rates = (f"{_rates(row)} at batch {row.batch}" for row in ((first,) if first.batch == last.batch else (first, last)))
+        lines.append(f"speed: {', '.join(rates)}")
+        source = f"predicted by {speed.provider}, rates within {speed.error_band:.0%}"
+        lines.append(f"       {source}, for an acceptance of {speed.acceptance:.2f} ({speed.acceptance_source})")
+    return lines
+
+
+def _rates(row: BatchRow) -> str:
+    if not row.draft_tokens:
+        return f"{row.plain_tokens_per_s:,.0f} tokens/s"
+    return f"{row.plain_tokens_per_s:,.0f} -> {row.speculative_tokens_per_s:,.0f} tokens/s ({row.speedup:.2f}x)"
 
 
 def _show_stages(session: Session) -> None:
-    from rich.table import Table
-
-    table = Table("stage", "what happens", "why", title=f"{session.plan.pair.spec.name}: stages", title_justify="left")
+    rows = []
     for stage in session.plan.stages:
         reuse = session.workspace.reuse(stage, verify=False)
-        table.add_row(stage.name, "reused" if reuse.hit else "runs", reuse.reason)
-    for name in ("validate", "report"):
-        table.add_row(name, "runs", "always measured anew")
-    show_table(table)
+        rows.append((stage.name, "reused" if reuse.hit else "runs", reuse.reason))
+    rows += [(name, "runs", "always measured anew") for name in ("validate", "report")]
+    show_columns("stages", ("stage", "what happens", "why"), rows, left=3)
 
 
 def _show_memory(memory: MemoryPlan) -> None:
-    from rich.table import Table
-
     place = f"each of {memory.chip_count} x {memory.chip}" if memory.device_bytes else "host"
-    table = Table("", *(share.role for share in memory.engines), title=f"memory of {place}", title_justify="left")
-    for name, cell in MEMORY_ROWS.items():
-        table.add_row(name, *(cell(share) for share in memory.engines))
-    show_table(table)
+    rows = [(name, *(cell(share) for share in memory.engines)) for name, cell in MEMORY_ROWS.items()]
+    show_columns(f"memory of {place}", ("", *(share.role for share in memory.engines)), rows)
     for line in _memory_lines(memory):
-        click.echo(line)
+        click.echo(f"  {line}")
     click.echo()
 
 
@@ -67,8 +104,10 @@ MEMORY_ROWS: dict[str, Callable[[EngineShare], str]] = {
     "weights": lambda share: size(share.weights_bytes),
     "activations": lambda share: size(share.activation_bytes),
     "other": lambda share: size(share.other_bytes),
-    "KV cache": lambda share: f"{share.kv_cache}, {share.kv_bytes_per_token:,} bytes a token",
-    "KV pool": lambda share: f"{share.pool_tokens:,} tokens, {size(share.pool_bytes)}",
+    "KV cache": lambda share: share.kv_cache,
+    "KV bytes a token": lambda share: f"{share.kv_bytes_per_token:,}",
+    "KV pool tokens": lambda share: f"{share.pool_tokens:,}",
+    "KV pool": lambda share: size(share.pool_bytes),
     "together": lambda share: size(share.total_bytes),
 }
 
@@ -78,8 +117,9 @@ def _memory_lines(memory: MemoryPlan) -> list[str]:
     if memory.device_bytes:
         used, reserve = size(memory.total_bytes), size(memory.reserve_bytes)
         lines.append(f"device 0: {used} of {size(memory.device_bytes)}, {reserve} in reserve, {size(memory.stranded_bytes)} in no pool")
-        orders = (", then ".join(f"{step.role} {step.fraction:.3f}" for step in order) for order in memory.load_orders)
-        lines.append(f"as fractions of what is free at load, by order of loading: {'; or '.join(orders)}; as token caps: the pools above")
+        orders = [", then ".join(f"{step.role} {step.fraction:.3f}" for step in order) for order in memory.load_orders]
+        lines.append("the same pools as fractions of what is free at load:")
+        lines += [f"  {order}" for order in orders]
     fits = ", ".join(f"{row.sequences} x {row.context_tokens:,}" for row in memory.capacity)
     lines.append(f"sequences that fit at once, by length in tokens: {fits}")
     build = [f"{size(memory.build.host_memory_bytes)} of memory", f"{size(memory.build.disk_bytes)} of disk"]
@@ -90,16 +130,11 @@ def _memory_lines(memory: MemoryPlan) -> list[str]:
 
 
 def _show_speed(speed: SpeedPlan) -> None:
-    from rich.table import Table
-
-    title = f"speed: a prediction from {speed.provider}, rates within {speed.error_band:.0%}, ratios within {speed.speedup_error_band:.0%}"
-    head = ("batch", "target ms", "verify ms", "draft ms", "tok/s", "with drafts", "speed-up", "k", "wins above")
-    table = Table(*head, title=title, title_justify="left")
-    for row in _speed_rows(speed):
-        table.add_row(*_speed_cells(row))
-    show_table(table)
+    title = f"speed, predicted by {speed.provider}: rates within {speed.error_band:.0%}, ratios within {speed.speedup_error_band:.0%}"
+    head = ("batch", "target ms", "verify ms", "draft ms", "tok/s", "drafted", "gain", "k", "wins above")
+    show_columns(title, head, [_speed_cells(row) for row in _speed_rows(speed)], left=0)
     for line in _speed_lines(speed):
-        click.echo(line)
+        click.echo(f"  {line}")
     click.echo()
 
 
@@ -116,7 +151,7 @@ def _speed_cells(row: BatchRow) -> tuple[str, ...]:
 
 
 def _speed_lines(speed: SpeedPlan) -> list[str]:
-    lines = [f"acceptance {speed.acceptance:.2f} ({speed.acceptance_source})"]
+    lines = ["k: draft tokens a round; wins above: the acceptance from which drafting is faster"]
     if speed.stop_batch is not None:
         lines.append(f"drafting wins up to batch {speed.stop_batch}" if speed.stop_batch else "drafting wins at no batch")
     lines += [f"not verified: {reason}" for reason in speed.unverified]
@@ -133,19 +168,17 @@ def _anchor(anchor: Anchor) -> str:
 
 
 def _show_settings(plan: "Plan") -> None:
-    from rich.table import Table
-
-    table = Table("field", "value", "from", title="settings", title_justify="left")
+    rows = []
     for field, value in _flat(plan.pair.spec.model_dump(mode="json")):
         given = tuple(field.split(".")) in plan.pair.lines.of
-        table.add_row(field, "" if value is None else str(value), "pair file" if given else "default")
-    show_table(table)
+        rows.append((field, "pair file" if given else "default", "" if value is None else str(value)))
+    show_columns("settings", ("field", "from", "value"), rows, left=3)
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for name, value in settings.items():
-        rows += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
+        rows += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) and value else [(f"{prefix}{name}", value)]
     return rows
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import registry
+from builder.api import PLAN_ONLY
 from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, hub_source, known_digest, read_checkpoint
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
@@ -53,9 +54,11 @@ class Session:
         return smallest_hardware(self.plan.pair, plan_many(places, self.plan.pair)) if self.plan.speed else None
 
     def require_ok(self) -> None:
-        """Raises FindingsError with every finding when the plan has an error."""
+        """Raises FindingsError with every finding when the plan has an error, and when its lane is one that is planned only."""
         if not self.plan.ok:
             raise FindingsError(self.plan.findings)
+        if only := [dataclasses.replace(f, severity="error") for f in self.plan.findings if f.code == PLAN_ONLY]:
+            raise FindingsError(tuple(only))
 
     def require_built(self, names: Collection[str] = ()) -> None:
         """Raises RefusedError NOT-BUILT when what lies in the folder is not what the pair file asks for; `names` are the stages, () all."""

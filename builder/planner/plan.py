@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from builder.api import BuildNeeds, Chip, Engine, EngineRequest, Role
+from builder.api import PLAN_ONLY, BuildNeeds, Chip, Engine, EngineRequest, Role
 from builder.checkpoint import Checkpoint, ModelAccess, locate_checkpoint, read_checkpoint
 from builder.errors import Finding, TandemError
 from builder.hardware.chips import find_chip
@@ -114,7 +114,9 @@ def make_plan(pair: Pair, context: PlanContext) -> Plan:
     outlook = _judge(pair, engine, chip, requests, checkpoints, collected)
     if collected.refused:
         return Plan(pair, collected.all, target, draft, requests, outlook)
-    stages = plan_stages(spec, engine, requests, context.location, context.digest)
+    plan_only = any(finding.code == PLAN_ONLY for finding in collected.all)
+    digest: Digest = (lambda _folder: None) if plan_only else context.digest
+    stages = plan_stages(spec, engine, requests, context.location, digest)
     return Plan(pair, collected.all, target, draft, requests, outlook, stages)
 
 
@@ -185,5 +187,10 @@ def _located(pair: Pair, finding: Finding) -> Finding:
         return finding
     line = pair.line(finding.field)
     sentence = finding.message.removeprefix(f"{finding.field}: ")
-    message = f"{pair.file}:{line}: {finding.field}: {sentence}"
+    message = f"{_shown(pair.file)}:{line}: {finding.field}: {sentence}"
     return dataclasses.replace(finding, message=message, file=finding.file or str(pair.file), line=line)
+
+
+def _shown(file: Path) -> Path:
+    """The file as a person would type it."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from builder.api import (
     API_VERSION,
+    PLAN_ONLY,
     BuildNeeds,
     EngineMemory,
     EngineOptions,
@@ -72,7 +73,7 @@ class PlanOnlyEngine:
         """What a plan says of this lane."""
         message = f"This release of trt-tandem plans engine.kind {self.kind}; it does not build or run it yet."
         fix = "use `tandem plan` for this pair, or set engine.kind: openvino to build it on a CPU"
-        return Finding("LANE-PLAN-ONLY", "info", message, "engine.kind", self.kind, "openvino", fix)
+        return Finding(PLAN_ONLY, "info", message, "engine.kind", self.kind, "openvino", fix)
 
     def _plan_only(self) -> NoReturn:
         note = self.plan_only()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from builder.errors import FindingsError
 from builder.pipeline import session as session_module
 from builder.pipeline.session import Places, Session, plan_many
 from builder.planner.sweep import with_settings
@@ -58,3 +59,17 @@ def test_variants_read_a_checkpoint_once(write_checkpoint: Any, tmp_path: Path, 
     plans = [evaluate(with_settings(pair, {"limits.max_batch_size": batch})) for batch in (1, 2, 4)]
     assert [plan.pair.spec.limits.max_batch_size for plan in plans] == [1, 2, 4]
     assert reads == [target]
+
+
+def test_a_lane_that_is_planned_only_refuses_a_run_before_weights_are_read(write_checkpoint: Any, tmp_path: Path) -> None:
+    target = write_checkpoint("target", layers=4)
+    file = tmp_path / "pair.yaml"
+    file.write_text(
+        f"name: only\nengine: {{kind: tensorrt_llm, release: '1.2.1'}}\nhardware: {{chip: h100_sxm}}\n"
+        f"target: {{checkpoint: {target}, weights: none}}\ndraft: {{method: none}}\nlimits: {{max_batched_tokens: 2048}}\n"
+    )
+    session = Session.open(file, Places(tmp_path / "build"))
+    assert session.plan.ok, session.plan.findings
+    assert [stage.key for stage in session.plan.stages] == [None, None]
+    with pytest.raises(FindingsError, match="does not build or run it yet"):
+        session.require_ok()
