@@ -101,7 +101,7 @@ def parse(read: Read, defaults: Defaults) -> GenerateRequest:
     text = read("text_input")
     if text is None or text.size != 1:
         found = 0 if text is None else text.size
-        raise BadRequestError(f"text_input must hold one prompt, found {found}; send one request for each prompt")
+        raise BadRequestError(f"text_input must hold one prompt a row, found {found}")
     _refuse_unsupported(read)
     return GenerateRequest(
         text=text.reshape(1, 1),

@@ -15,11 +15,18 @@ class Row:
     rows: int
     arrival_ns: int
 
+    def request_id(self, of_request: str) -> str:
+        """What the models know this prompt by: rows are in flight together, and an id names one request of an engine."""
+        return f"{of_request}-{self.index}" if of_request and self.rows > 1 else of_request
+
 
 def row_count(request: Any, get_input: Any) -> int:
     """Prompts in the request: the size of the batch dimension of `text_input`, at least 1 so that a wrong request is answered too."""
     tensor = get_input(request, "text_input")
-    shape = () if tensor is None else np.asarray(tensor.as_numpy()).shape
+    try:
+        shape = () if tensor is None else np.asarray(tensor.as_numpy()).shape
+    except Exception:  # noqa: BLE001 - an input that cannot be read is refused by whoever reads it for its answer
+        return 1
     return shape[0] if len(shape) == 2 and shape[1] == 1 and shape[0] > 1 else 1
 
 

@@ -47,8 +47,9 @@ class Service:
 
     def submit(self, request: Any) -> None:
         """Take a request; every prompt in it is answered through its one response sender."""
-        arrival_ns, rows = time.time_ns(), row_count(request, self.pb.get_input_tensor_by_name)
-        sender = SharedSender(request.get_response_sender(), rows)
+        arrival_ns, raw = time.time_ns(), request.get_response_sender()
+        rows = row_count(request, self.pb.get_input_tensor_by_name)
+        sender = SharedSender(raw, rows)
         for row in range(rows):
             if not self._room.acquire(blocking=False):
                 self._fail(sender, "too many requests are waiting", self.pb.TritonError.UNAVAILABLE)
@@ -87,7 +88,7 @@ class Conversation:
         self._service, self._sender, self._pb, self._row = service, sender, service.pb, row
         self._wanted = frozenset(request.requested_output_names())
         self._times = answer.Times(arrival_ns=row.arrival_ns, first_scheduled_ns=time.time_ns())
-        self._calls = TritonCalls(service.pb, request.request_id())
+        self._calls = TritonCalls(service.pb, row.request_id(request.request_id()))
         self._next_check_s = 0.0
         self._request = parse(self._reader(request), service.defaults)
 
