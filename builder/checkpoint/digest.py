@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from builder.checkpoint.hub_folders import holds_headers_only
+from builder.checkpoint.values import parse_json
 from builder.errors import MissingError
 
 CHUNK_BYTES = 1 << 22
@@ -72,7 +73,7 @@ def _headers_only(folder: Path) -> MissingError:
 
 def _read_cache(file: Path | None) -> dict[str, str]:
     try:
-        data = json.loads(file.read_text(encoding="utf-8")) if file else {}
+        data = parse_json(file.read_text(encoding="utf-8")) if file else {}
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

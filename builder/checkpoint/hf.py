@@ -11,7 +11,7 @@ from builder.checkpoint.head import check_head
 from builder.checkpoint.layout import check_dtypes, check_layout
 from builder.checkpoint.model import Checkpoint
 from builder.checkpoint.names import OTHER_PARTS, PACKED_32, embedding_of
-from builder.checkpoint.quantization import bits_of, check_agreement, read_format
+from builder.checkpoint.quantization import bits_of, check_agreement, check_files, read_format
 from builder.checkpoint.rope import check_rope, most_positions, read_rope
 from builder.checkpoint.scales import read_cache_scales
 from builder.checkpoint.shape import shape_of
@@ -46,6 +46,7 @@ def read_huggingface(path: Path, config: Mapping[str, Any], field: str) -> Check
             *_tokenizer(path, field),
             *check_rope(rope, field),
             *(_check_tensors(config, geometry, weights, stored.weights, bits, field)),
+            *check_files(path, field),
             *check_agreement(path, config, field),
             *(scales.findings if scales else ()),
         ),

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from builder.api.engine import Role
 from builder.checkpoint.hub_folders import HubId, hub_source, parse_hub_id, snapshot_folder
-from builder.errors import MissingError
+from builder.errors import MissingError, RefusedError
 
 PLAIN_PATHS = ("/", ".", "~")
+MOST_SHOWN = 60
+"""Letters of a name that a message shows."""
+MOST_NAME = 200
+"""Most letters of an owner, a name with its revision, or a part of a revision: a folder of the cache is named by them."""
 WEIGHTS = ("*.safetensors", "*.gguf")
 
 
@@ -40,10 +44,12 @@ def locate_checkpoint(text: str, base_dir: Path, role: Role, access: ModelAccess
     fetched, as sparse files. A path that is not there is returned as it is: reading it says so. Raises RefusedError CKPT-HUB-UNKNOWN,
     CKPT-HUB-GATED; MissingError CKPT-HUB-OFFLINE, CKPT-HUB-UNREACHABLE, PACKAGE-MISSING.
     """
-    folder = (base_dir / Path(text).expanduser()).resolve()
-    hub_id = None if folder.exists() or text.startswith(PLAIN_PATHS) else parse_hub_id(text)
+    folder, exists = _path(text, base_dir, f"{role}.checkpoint")
+    hub_id = None if exists or text.startswith(PLAIN_PATHS) else parse_hub_id(text)
     if hub_id is None:
         return folder
+    if max(map(len, text.split("/"))) > MOST_NAME:
+        raise _no_name(text, f"a hub's names have at most {MOST_NAME} letters", f"{role}.checkpoint")
     if access.models_dir is not None:
         for name in (text, hub_id.id):
             if (access.models_dir / name).is_dir():
@@ -58,6 +64,25 @@ def locate_checkpoint(text: str, base_dir: Path, role: Role, access: ModelAccess
     if found is None:
         raise _offline(hub_id, access, f"{role}.checkpoint")
     return found
+
+
+def _path(text: str, base_dir: Path, field: str) -> tuple[Path, bool]:
+    """The path that the text names, and whether it is there. Raises RefusedError CKPT-MISSING for what can be no path."""
+    try:
+        folder = (base_dir / Path(text).expanduser()).resolve()
+        folder.stat()
+    except FileNotFoundError:
+        return folder, False
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _no_name(text, str((isinstance(error, OSError) and error.strerror) or error), field) from None
+    return folder, True
+
+
+def _no_name(text: str, reason: str, field: str) -> RefusedError:
+    shown = repr(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}...")
+    message = f"{shown} cannot be the name of a checkpoint: {reason}"
+    fix = "name a folder, or a hub id (owner/name)"
+    return RefusedError("CKPT-MISSING", message, field=field, found=shown, needed="a checkpoint folder", fix=fix)
 
 
 def fetch_checkpoint(folder: Path, role: Role, access: ModelAccess) -> Path:

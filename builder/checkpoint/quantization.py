@@ -1,20 +1,25 @@
 """How a Hugging Face folder stores its weights, in TensorRT-LLM's words."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from builder.api.model import StoredFormat
 from builder.checkpoint.geometry import text_config
-from builder.checkpoint.values import count_of, mapping_of
-from builder.errors import Finding
+from builder.checkpoint.values import count_of, mapping_of, parse_json
+from builder.errors import Finding, Severity
 
 MODELOPT_FILE = "hf_quant_config.json"
 LAYERS_FILE = "quant_cfg.json"
 SECTIONS = ("quantization_config", "compression_config")
 KEPT = ("quant_method", "bits", "group_size", "desc_act", "zero_point", "version", "format", "activation_scheme", "bnb_4bit_quant_type")
 """Fields of a quantization section that go into the details."""
+SMALL_FILES: tuple[tuple[str, Severity, str], ...] = (
+    ("generation_config.json", "warning", "where an answer ends is taken from config.json alone"),
+    (MODELOPT_FILE, "error", "how the weights are stored is not known"),
+    (LAYERS_FILE, "error", "how the weights of each layer are stored is not known"),
+)
+"""Files that may be missing, and what follows where one is broken."""
 FOUR_BITS = ("NVFP4", "W4", "MXFP4", "4BIT", "MIXED_PRECISION")
 
 
@@ -54,10 +59,27 @@ def check_agreement(folder: Path, config: Mapping[str, Any], field: str) -> Iter
         yield Finding("CKPT-QUANT-DISAGREES", "error", message, field, text, "one quantization", "export the model with modelopt again")
 
 
+def check_files(folder: Path, field: str) -> Iterator[Finding]:
+    """Small files beside config.json that are there and say nothing, because they are no JSON."""
+    for name, severity, consequence in SMALL_FILES:
+        try:
+            data = parse_json((folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            reason = str(error)
+        else:
+            if isinstance(data, dict):
+                continue
+            reason = "it holds no object"
+        message = f"{name} cannot be read ({reason}): {consequence}."
+        yield Finding("CKPT-SMALL-FILE", severity, message, field, reason, "a JSON object", f"fetch {name} again")
+
+
 def read_object(file: Path) -> dict[str, Any]:
     """A JSON object; {} when the file is not there or holds none."""
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = parse_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

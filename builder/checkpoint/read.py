@@ -1,6 +1,5 @@
 """Reading a checkpoint, whatever kind it is."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from builder.checkpoint.gguf import read_gguf
 from builder.checkpoint.hf import read_huggingface
 from builder.checkpoint.model import Checkpoint
 from builder.checkpoint.tensorrt_llm import is_converted, is_engine, read_converted, read_engine
+from builder.checkpoint.values import parse_json
 from builder.errors import RefusedError
 
 FETCH_DEMO = "make demo makes the demo checkpoints; otherwise correct the path"
@@ -50,7 +50,7 @@ def _without_config(path: Path, field: str) -> Checkpoint:
 
 def _read_config(file: Path, field: str) -> dict[str, Any]:
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = parse_json(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         message = f"{file} is not JSON: {error}"
         raise RefusedError("CKPT-CONFIG", message, field=field, found=str(error), needed="JSON", file=str(file)) from None

@@ -10,16 +10,19 @@ import yaml
 
 from builder.checkpoint.families import defaults_of
 from builder.checkpoint.geometry import text_config
-from builder.checkpoint.values import is_number
+from builder.checkpoint.values import count_of, is_number
 from builder.errors import Finding
 
 SCALINGS = ("rope_parameters", "rope_scaling", "rotary_scaling")
 BASES = ("rope_theta", "rotary_base", "rotary_emb_base")
+FACTORS = ("factor", "low_freq_factor", "high_freq_factor")
 SHARES = ("partial_rotary_factor", "rotary_pct")
 ORIGINAL = "original_max_position_embeddings"
 LOCAL_BASES = {"rope_local_base_freq": "sliding_attention", "local_rope_theta": "sliding_attention", "global_rope_theta": "full_attention"}
 """Fields that name the base of one kind of layer (gemma3, modernbert)."""
 FULL = "full_attention"
+MOST_FACTOR = 1e6
+"""Far above every model's (64 is the largest that is known)."""
 NOT_FIELDS = {"rope_type", "type", "rope_theta"}
 
 
@@ -99,16 +102,30 @@ def check_rope(rope: Rope | None, field: str) -> Iterator[Finding]:
             message = f"config.json asks for rotary embeddings of the kind {one.kind} and leaves out {' and '.join(missing)}."
             fix = "copy rope_scaling from the model's own config.json"
             yield Finding("CKPT-ROPE", "error", message, field, ", ".join(sorted(one.fields)) or "nothing", ", ".join(missing), fix)
+        yield from _odd_factors(one, field)
+
+
+def _odd_factors(rope: Rope, field: str) -> Iterator[Finding]:
+    """Factors that nothing can be multiplied with."""
+    for name in FACTORS:
+        value = rope.fields.get(name)
+        if name in rope.fields and not _is_factor(value):
+            found = repr(value)[:80]
+            message = f"config.json asks for rotary embeddings of the kind {rope.kind} with {name} {found}, which is no factor."
+            fix = "copy rope_scaling from the model's own config.json"
+            yield Finding("CKPT-ROPE", "error", message, field, found, f"a number above 0, at most {MOST_FACTOR:.0f}", fix)
+
+
+def _is_factor(value: Any) -> bool:
+    return is_number(value) and 0 < value <= MOST_FACTOR
 
 
 def most_positions(rope: Rope | None, max_positions: int) -> int:
     """Positions that the model reaches: YaRN's files may keep the number before scaling in max_position_embeddings."""
     if rope is None or rope.kind != "yarn":
         return max_positions
-    reached: list[Any] = [rope.fields.get(name) for name in (ORIGINAL, "factor")]
-    if not all(map(is_number, reached)):
-        return max_positions
-    return max(max_positions, int(reached[0] * reached[1]))
+    original, factor = count_of(rope.fields.get(ORIGINAL)), rope.fields.get("factor")
+    return max(max_positions, int(original * factor)) if factor is not None and _is_factor(factor) else max_positions
 
 
 def _each(rope: Rope | None) -> tuple[Rope, ...]:

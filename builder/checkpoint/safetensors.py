@@ -1,11 +1,12 @@
 """Headers of safetensors files: names, dtypes and shapes of the tensors, without their bytes."""
 
-import json
 import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from builder.checkpoint.values import parse_json
 
 MAX_HEADER_BYTES = 100_000_000
 """Bound that the format's own reader sets."""
@@ -81,7 +82,7 @@ def parse_header(text: bytes, file: Path) -> tuple[tuple[Tensor, ...], int]:
     """Tensors that a header names, and the length in bytes of the file that it describes. Raises HeaderError."""
     start = PREFIX_BYTES + len(text)
     try:
-        header = json.loads(text)
+        header = parse_json(text)
         tensors = tuple(_tensor(name, entry, file, start) for name, entry in header.items() if name != "__metadata__")
         wrong = next((t for t in tensors if not _fits(t)), None)
     except (UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,6 +1,5 @@
 """The safetensors files of a folder: which there should be, which there are, and what their headers hold against the index."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.checkpoint.safetensors import HeaderError, Tensor, read_header
+from builder.checkpoint.values import parse_json
 from builder.errors import Finding, RefusedError
 
 INDEX = "model.safetensors.index.json"
@@ -17,6 +17,8 @@ NUMBERED = re.compile(r"(.*-)(\d+)(-of-)(\d+)\.safetensors$")
 OTHER_FILES = ("consolidated", "adapter_model", "training_args")
 """Beginnings of safetensors files that are no part of the model as transformers loads it."""
 READERS = 8
+MOST_SHARDS = 10_000
+"""No model has more; the count of a file's name is not believed beyond it."""
 NAMED = 3
 """Most names that a message lists."""
 
@@ -33,7 +35,7 @@ class Stored:
 def read_stored(folder: Path, field: str) -> Stored:
     """Read every header of a folder's model. Raises RefusedError CKPT-WEIGHTS when none can be read."""
     index = _read_index(folder, field)
-    names = sorted(set(index.values())) if index else _unindexed(folder)
+    names = sorted(set(index.values())) if index else _unindexed(folder, field)
     absent = [name for name in names if not (folder / name).is_file()]
     spare = sorted(f.name for f in folder.glob("*.safetensors") if f.name not in names and not f.name.startswith(OTHER_FILES))
     present = [name for name in names if name not in absent]
@@ -58,7 +60,7 @@ def _read_index(folder: Path, field: str) -> Mapping[str, str]:
     if not file.is_file():
         return {}
     try:
-        return {name: _plain_name(shard) for name, shard in json.loads(file.read_text(encoding="utf-8"))["weight_map"].items()}
+        return {name: _plain_name(shard) for name, shard in parse_json(file.read_text(encoding="utf-8"))["weight_map"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{file} is no index of shards: {error}"
         raise RefusedError("CKPT-WEIGHTS", message, field=field, found=str(error), needed="weight_map", file=str(file)) from None
@@ -70,8 +72,8 @@ def _plain_name(shard: object) -> str:
     return shard
 
 
-def _unindexed(folder: Path) -> list[str]:
-    """Files of a folder without an index; a numbered file names its whole set."""
+def _unindexed(folder: Path, field: str) -> list[str]:
+    """Files of a folder without an index; a numbered file names its whole set. Raises RefusedError CKPT-WEIGHTS."""
     if (folder / WHOLE).is_file():
         return [WHOLE]
     files = sorted(f.name for f in folder.glob("*.safetensors") if not f.name.startswith(OTHER_FILES))
@@ -79,6 +81,9 @@ def _unindexed(folder: Path) -> list[str]:
     if numbered is None:
         return files
     stem, digits, between, count = numbered.groups()
+    if len(count) > len(str(MOST_SHARDS)) or int(count) > MOST_SHARDS:
+        message = f"{numbered[0][:80]} names itself one of {count[:20]} shards, and no model has more than {MOST_SHARDS}."
+        raise _refused(folder, field, message, f"{count[:20]} shards", f"<= {MOST_SHARDS} shards")
     return [f"{stem}{number:0{len(digits)}}{between}{count}.safetensors" for number in range(1, int(count) + 1)]
 
 

@@ -22,6 +22,7 @@ from builder.errors import Finding
 
 MODES = {1: "none", 2: "draft_tokens_external", 4: "medusa", 8: "lookahead", 16: "explicit_draft_tokens", 32: "eagle"}
 """TensorRT-LLM's bit flags of speculative_decoding_mode."""
+COUNTS = ("max_batch_size", "max_input_len", "max_seq_len", "max_num_tokens", "max_draft_len", "max_beam_width")
 LIMITS = ("max_batch_size", "max_input_len", "max_seq_len", "max_num_tokens", "gather_context_logits", "gather_generation_logits")
 
 
@@ -40,7 +41,7 @@ def read_engine(path: Path, config: Mapping[str, Any], field: str) -> Checkpoint
     model, build = config["pretrained_config"], config["build_config"]
     geometry = sizes_of(model, path, field)
     stored = _format(model, "tensorrt_llm_engine", str(config.get("version", "")), _limits(build))
-    findings = tuple(_ranks(path, stored, ".engine", field))
+    findings = (*_record(build, field), *_ranks(path, stored, ".engine", field))
     return _checkpoint(path, config, model, shape_of(geometry, ()), stored, (), findings, field)
 
 
@@ -130,6 +131,20 @@ def _limits(build: Mapping[str, Any]) -> dict[str, str]:
     drafts = count_of(build.get("max_draft_len")) if word == "draft_tokens_external" else 0
     limits = {name: str(build[name]) for name in LIMITS if name in build}
     return {**limits, "speculative_decoding_mode": word, "max_draft_tokens": str(drafts)}
+
+
+def _record(build: Mapping[str, Any], field: str) -> Iterator[Finding]:
+    """Values of another kind than TensorRT-LLM writes; they are read as not there."""
+    parts = [(name, build[name], "a whole number", type(build[name]) is int) for name in COUNTS if build.get(name) is not None]
+    if build.get("plugin_config") is not None:
+        parts.append(("plugin_config", build["plugin_config"], "an object", isinstance(build["plugin_config"], Mapping)))
+    for name, value, needed, fits in parts:
+        if not fits:
+            found = repr(value)[:80]
+            message = f"The engine's config.json has build_config.{name} {found}, and TensorRT-LLM writes {needed} there."
+            yield Finding(
+                "CKPT-ENGINE-RECORD", "error", message, field, found, needed, "copy config.json of the engine again, or build it again"
+            )
 
 
 def _ranks(path: Path, stored: StoredFormat, ending: str, field: str) -> Iterator[Finding]:

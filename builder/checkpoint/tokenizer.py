@@ -1,7 +1,6 @@
 """The files of a fast tokenizer: what its ids mean, what it puts in front of a text, and whether it is code of the checkpoint."""
 
 import hashlib
-import json
 import mmap
 import re
 from collections.abc import Iterator, Mapping
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.checkpoint.values import parse_json
 from builder.checkpoint.vocabulary import Vocabulary, spelling_of
 from builder.errors import RefusedError
 
@@ -64,7 +64,7 @@ def read_settings(folder: Path, name: str = SETTINGS) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        settings = json.loads(file.read_bytes())
+        settings = parse_json(file.read_bytes())
     except (OSError, ValueError) as error:
         raise _refusal(file, f"{file} cannot be read: {error}.", found=str(error), fix="fetch the file again") from None
     if not isinstance(settings, dict):
@@ -88,7 +88,7 @@ def _load(file: Path) -> dict[str, Any]:
             text = content[:].decode("utf-8")
         else:
             text = (content[: start.start()] + b'"merges": []' + tail).decode("utf-8")
-    return dict(json.loads(text))
+    return dict(parse_json(text))
 
 
 def _vocabulary(data: Mapping[str, Any], settings: Mapping[str, Any]) -> Vocabulary | None:

@@ -1,4 +1,4 @@
-"""Checks of a pair before anything is built: limits, vocabularies, special tokens, sizes, stored engines."""
+"""Checks of a pair before anything is built: limits, vocabularies, special tokens, sizes."""
 
 from builder.planner.checks.pair import check_pair
 

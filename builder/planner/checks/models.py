@@ -19,7 +19,6 @@ class Model:
     name: str
     checkpoint: Checkpoint
     tokenizer: Tokenizer | None
-    tensor_parallel: int
 
     @property
     def field(self) -> str:
@@ -37,7 +36,7 @@ class Model:
 def model_of(pair: Pair, role: Role, checkpoint: Checkpoint, tokenizer: Tokenizer | None) -> Model:
     """The model as the pair file names it."""
     spec = pair.spec.target if role == "target" else pair.spec.draft
-    return Model(role, _name(spec.checkpoint or checkpoint.path.name), checkpoint, tokenizer, spec.tensor_parallel)
+    return Model(role, _name(spec.checkpoint or checkpoint.path.name), checkpoint, tokenizer)
 
 
 def _name(checkpoint: str) -> str:

@@ -10,7 +10,6 @@ from builder.planner.checks.limits import check_context, check_draft_room, check
 from builder.planner.checks.models import Model, Role, model_of
 from builder.planner.checks.sizes import check_sizes
 from builder.planner.checks.special_tokens import check_remote_code, check_special_tokens, check_tokenizer_files
-from builder.planner.checks.stored_engine import check_stored_engine
 from builder.planner.checks.vocabulary import check_logits_width, check_vocabulary
 from builder.spec import Pair
 
@@ -29,7 +28,6 @@ def check_pair(pair: Pair, target: Checkpoint, draft: Checkpoint | None) -> Iter
     yield from findings
     yield from _check_limits(pair, first, second)
     for model in (first, second) if second else (first,):
-        yield from check_stored_engine(pair.spec, model)
         yield from _guarded(model, check_tokenizer_files(model))
         yield from check_remote_code(model)
     if second is not None:

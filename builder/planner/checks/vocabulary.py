@@ -30,12 +30,12 @@ def check_vocabulary(target: Model, draft: Model) -> Iterator[Finding]:
 
 def check_logits_width(target: Model, draft: Model) -> Iterator[Finding]:
     """For acceptance by logits only: the draft's rows of logits go to the target as they are."""
-    left, right = _logits_width(target), _logits_width(draft)
-    if left == right:
+    left, right = target.width, draft.width
+    if left == right:  # what splitting a model adds to a row, its lane knows
         return
     message = (
-        f"Acceptance by logits compares whole rows of logits, and they differ in width: {_width_of(target)} for {target}, "
-        f"{_width_of(draft)} for {draft}; by token ids only the ids must mean the same."
+        f"Acceptance by logits compares whole rows of logits, and they differ in width: {left} for {target}, "
+        f"{right} for {draft}; by token ids only the ids must mean the same."
     )
     fix = "set speculation.acceptance: tokens"
     yield Finding("PAIR-LOGITS-WIDTH", "error", message, "speculation.acceptance", str(right), str(left), fix)
@@ -84,17 +84,6 @@ def _beyond(model: Model, tokenizer: Tokenizer, consequence: str) -> Iterator[Fi
     )
     fix = "resize the model's embedding to the tokenizer, or leave it if no text holds these tokens"
     yield Finding("PAIR-VOCAB-BEYOND", "warning", message, model.field, str(vocabulary.end), f"<= {model.width}", fix)
-
-
-def _logits_width(model: Model) -> int:
-    """TensorRT-LLM pads the output layer so that it divides by the tensor-parallel size (layers/linear, pad_vocab_size)."""
-    return -(-model.width // model.tensor_parallel) * model.tensor_parallel
-
-
-def _width_of(model: Model) -> str:
-    padded = _logits_width(model)
-    why = "" if padded == model.width else f" ({model.width} padded for tensor_parallel {model.tensor_parallel})"
-    return f"{padded}{why}"
 
 
 def _way_out(target: Model) -> str:

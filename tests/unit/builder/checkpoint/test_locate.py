@@ -6,7 +6,7 @@ import pytest
 
 from builder.checkpoint.hub_folders import HubId, hub_source, parse_hub_id
 from builder.checkpoint.locate import ModelAccess, fetch_checkpoint, locate_checkpoint
-from builder.errors import MissingError
+from builder.errors import MissingError, RefusedError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -33,6 +33,24 @@ def test_folder_before_the_folder_of_models(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_is_no_hub_id(tmp_path: Path, text: str) -> None:
     expected = (tmp_path / Path(text).expanduser()).resolve()
     assert locate_checkpoint(text, tmp_path, "target", ModelAccess(offline=True, hub_cache=tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a" * 300, "File name too long"),
+        ("x/" + "b" * 300, "File name too long"),
+        ("x/" + "b" * 250, "a hub's names have at most 200 letters"),
+        ("a\0b", "embedded null byte"),
+    ],
+)
+def test_what_can_be_no_path(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        locate_checkpoint(text, tmp_path, "draft", ModelAccess(offline=True, hub_cache=tmp_path))
+    finding = caught.value.finding
+    assert (finding.code, finding.field) == ("CKPT-MISSING", "draft.checkpoint")
+    assert finding.message.endswith(f"cannot be the name of a checkpoint: {reason}")
+    assert len(finding.message) < 160
 
 
 def test_a_folder_misspelt_beside_others_is_no_hub_id(tmp_path: Path) -> None:

@@ -196,6 +196,29 @@ def test_engine_without_the_mode_takes_no_drafts(tmp_path: Path, build: dict[str
     assert read(write_engine(tmp_path / "engine", **build)).stored.details["max_draft_tokens"] == tokens
 
 
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        ({"plugin_config": []}, "The engine's config.json has build_config.plugin_config [], and TensorRT-LLM writes an object there."),
+        (
+            {"max_draft_len": "x"},
+            "The engine's config.json has build_config.max_draft_len 'x', and TensorRT-LLM writes a whole number there.",
+        ),
+        (
+            {"max_seq_len": True},
+            "The engine's config.json has build_config.max_seq_len True, and TensorRT-LLM writes a whole number there.",
+        ),
+    ],
+    ids=str,
+)
+def test_an_engine_s_record_of_another_kind(tmp_path: Path, build: dict[str, object], sentence: str) -> None:
+    finding = only(write_engine(tmp_path / "engine", speculative_decoding_mode=2, **build))
+    assert (finding.code, finding.severity, finding.message) == ("CKPT-ENGINE-RECORD", "error", sentence)
+    assert finding.fix == "copy config.json of the engine again, or build it again"
+    whole = {"plugin_config": {}, "max_draft_len": 10, "max_seq_len": None, "speculative_decoding_mode": 2}
+    assert read(write_engine(tmp_path / "whole", **whole)).findings == ()
+
+
 def test_missing_engine_of_a_rank(tmp_path: Path) -> None:
     folder = write_engine(tmp_path / "engine", 4)
     (folder / "rank1.engine").unlink()

@@ -22,6 +22,30 @@ def test_target_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
     assert check(target, limits={"max_sequence_tokens": 4096}) == []
 
 
+def test_the_way_out_of_a_short_context_names_every_field(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target = checkpoint("target", max_positions=131_072)
+    limits = {"max_sequence_tokens": 200_000, "max_input_tokens": 190_000}
+    finding = only(check(target, limits=limits), "PAIR-CONTEXT", "error")
+    assert finding.fix == "set limits.max_sequence_tokens to 131072 or less, limits.max_input_tokens to 121072"
+    assert check(target, limits={"max_sequence_tokens": 131_072, "max_input_tokens": 121_072}) == []
+
+
+def test_the_way_out_names_gates_and_workload_too(checkpoint: MakeCheckpoint, check: Check) -> None:
+    """Each as large as the way out allows: the pair file is taken."""
+    target, work = checkpoint("target", max_positions=100), {"input_tokens": 1000, "output_tokens": 500}
+    finding = check(target, planning={"workload": work})[0]
+    assert finding.fix == (
+        "set limits.max_sequence_tokens to 100 or less, limits.max_input_tokens to 50, gates.speed.tokens to 99 or less, "
+        "gates.accuracy.window_tokens to 50 or less, planning.workload to 100 tokens or less in all"
+    )
+    smaller = {
+        "limits": {"max_sequence_tokens": 100, "max_input_tokens": 50},
+        "gates": {"speed": {"tokens": 99}, "accuracy": {"window_tokens": 50}},
+        "planning": {"workload": {"input_tokens": 50, "output_tokens": 50}},
+    }
+    assert check(target, **smaller) == []
+
+
 def test_draft_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
     """A draft that is asked beyond its positions reads memory it does not own (NVIDIA/TensorRT-LLM#4879)."""
     target, draft = checkpoint("target", max_positions=131_072), checkpoint("draft", max_positions=2048)

@@ -13,7 +13,7 @@ MakeCheckpoint = Callable[..., Checkpoint]
 
 
 def model(checkpoint: Checkpoint) -> Model:
-    return Model("target", "target", checkpoint, None, 1)
+    return Model("target", "target", checkpoint, None)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_folder_beside_the_target(checkpoint: MakeCheckpoint, size_bytes: int,
     target, small = checkpoint("target", words={"a": 0}), checkpoint("small", words=words)
     weigh(target, 1000)
     weigh(small, size_bytes)
-    found = suggestion(Model("target", "target", target, read_tokenizer(target.path), 1))
+    found = suggestion(Model("target", "target", target, read_tokenizer(target.path)))
     assert found == (", for example small beside the target" if named else "")
 
 
@@ -57,4 +57,4 @@ def test_a_folder_that_cannot_be_listed_holds_no_suggestion(checkpoint: MakeChec
     tokenizer = read_tokenizer(target.path)
     for file in target.path.iterdir():
         file.unlink()
-    assert suggestion(Model("target", "target", target, tokenizer, 1)) == ""
+    assert suggestion(Model("target", "target", target, tokenizer)) == ""
