@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from builder.api.model import ModelFacts, ModelShape
+from builder.api.model import ModelFacts, ModelShape, StoredFormat
 from builder.api.session import EngineOptions, EngineSession
 from builder.errors import Finding
 from builder.hardware.chips import Chip
@@ -98,6 +98,9 @@ class Engine(Protocol):
 
     kind: str
     api_version: int
+    default_pool_fraction: float | None
+    """Share of the free device memory that an engine takes for its paged cache when nobody says how much; None where the lane has no such
+    setting."""
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         """Everything that can be refused of one engine from small files, without heavy packages."""
@@ -105,11 +108,11 @@ class Engine(Protocol):
     def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
         """Everything that can be refused of the pair on its chips: release, chip, precision, and settings that this lane has not."""
 
-    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
-        """Memory that the engine will take on each of its devices, by formula."""
+    def memory(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> EngineMemory:
+        """Memory that the engine will take on each of its devices, by formula. `stored` is what the checkpoint already holds."""
 
-    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
-        """What building the engine takes at its peak, by formula."""
+    def build_needs(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> BuildNeeds:
+        """What building the engine takes at its peak, by formula. `stored` is what the checkpoint already holds."""
 
     def versions(self) -> Mapping[str, str]:
         """Versions of the tools that shape the result; part of the stage's key. Missing packages are left out."""

@@ -32,10 +32,9 @@ class Outlook:
 def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outlook:
     """Work out memory, then speed within that memory, then what it costs."""
     spec = pair.spec
-    facts_of: dict[str, ModelFacts] = {request.role: facts for request, facts in models}
-    memory = plan_memory(spec, chip, engine, [(request, facts.shape) for request, facts in models], facts=facts_of)
+    memory = plan_memory(spec, chip, engine, models)
     findings = [*check_memory(spec, memory)]
-    needs = tuple(engine.build_needs(request, facts.shape) for request, facts in models)
+    needs = tuple(engine.build_needs(request, facts.shape, facts.stored) for request, facts in models)
     try:
         speed = _speed(pair, chip, models, memory)
     except RefusedError as error:

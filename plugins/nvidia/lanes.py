@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from builder.api import StoredFormat
 from plugins.nvidia.releases import Number, Release, release_data, release_number, releases
 
 Range = tuple[int, int]
+UNQUANTIZED_KV = "bf16"
+CONVERTED = ("tensorrt_llm", "tensorrt_llm_engine")
+"""Kinds of checkpoint whose precision is fixed, also where it is none."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,17 @@ class Lane:
     def has(self, number: Number) -> bool:
         """Whether a release lies in the lane's range."""
         return number >= release_number(self.first) and (not self.below or number < release_number(self.below))
+
+    def cache_word(self, asked: str, stored: StoredFormat) -> str:
+        """What a cache holds, in the pair file's words; auto is what the checkpoint was calibrated for, or else 16 bits."""
+        if asked != "auto":
+            return asked
+        return next((row.name for row in self.kv_cache.values() if stored.kv_cache in row.algorithms), UNQUANTIZED_KV)
+
+    def is_made(self, weights: str, stored: StoredFormat) -> bool:
+        """Whether a checkpoint holds the asked weights already: nothing is calibrated or converted to other numbers."""
+        row = self.weights.get(weights)
+        return stored.kind in CONVERTED or (row is not None and bool(stored.weights) and stored.weights in row.algorithms)
 
     @property
     def default_release(self) -> Release:

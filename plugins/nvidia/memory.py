@@ -8,20 +8,20 @@ from typing import Any
 
 import yaml
 
-from builder.api import BuildNeeds, EngineMemory, EngineRequest, ModelShape
-from plugins.nvidia.stored import kv_cache_word, stored_weights
+from builder.api import BuildNeeds, EngineMemory, EngineRequest, ModelShape, StoredFormat
+from plugins.nvidia.lanes import find_lane
 
 SIXTEEN_BIT_BYTES = 2
 NUMBERS_PER_SCALE = 16
 """NVFP4 keeps one 8-bit scale for so many numbers."""
 
 
-def engine_memory(request: EngineRequest, shape: ModelShape, lane: str) -> EngineMemory:
+def engine_memory(request: EngineRequest, shape: ModelShape, lane: str, stored: StoredFormat | None = None) -> EngineMemory:
     """Per device: weights of the largest rank, keys and values of one token, activations at the limits, runtime and NCCL.
 
     `lane` is a key of memory.yaml's lanes.
     """
-    kv_cache, facts = kv_cache_word(request), _facts()
+    kv_cache, facts = find_lane(lane).cache_word(request.kv_cache, stored or StoredFormat()), _facts()
     nccl_bytes = _of_size(facts["nccl_bytes"]["by_tensor_parallel"], request.tensor_parallel)
     return EngineMemory(
         weights_bytes=weights_bytes(request, shape, lane),
@@ -32,16 +32,19 @@ def engine_memory(request: EngineRequest, shape: ModelShape, lane: str) -> Engin
     )
 
 
-def build_needs(request: EngineRequest, shape: ModelShape, lane: str) -> BuildNeeds:
-    """Peak of quantizing and building. A checkpoint that already stores the asked weights is not calibrated.
+def build_needs(request: EngineRequest, shape: ModelShape, lane: str, stored: StoredFormat | None = None) -> BuildNeeds:
+    """Peak of quantizing and building. A checkpoint that already stores the asked weights is not calibrated; an engine is only copied.
 
     Host: the 16-bit checkpoint. Disk: the quantized checkpoint and the engine, of all ranks. Device: calibration spread over the ranks'
     GPUs, or else the engine itself.
     """
     facts, ranks = _facts()["build"], request.tensor_parallel * request.pipeline_parallel
     rank_bytes = weights_bytes(request, shape, lane)
+    stored = stored or StoredFormat()
+    if stored.kind == "tensorrt_llm_engine":
+        return BuildNeeds(0, ranks * rank_bytes)
     device_bytes = rank_bytes + activation_bytes(request, shape)
-    if request.weights in facts["calibrated"] and stored_weights(request.checkpoint) != request.weights:
+    if request.weights in facts["calibrated"] and not find_lane(lane).is_made(request.weights, stored):
         device_bytes = max(device_bytes, int(shape.parameters * facts["calibration_bytes_per_parameter"] / ranks))
     return BuildNeeds(int(shape.parameters * facts["host_bytes_per_parameter"]), 2 * ranks * rank_bytes, device_bytes)
 

@@ -19,6 +19,7 @@ from builder.api import (
     Progress,
     RefusedError,
     ServerNeeds,
+    StoredFormat,
 )
 from plugins.nvidia.memory import build_needs, engine_memory
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("tensorrt_llm",)
 RECORD_FILE = "config.json"
+DEFAULT_POOL_FRACTION = 0.9
+"""free_gpu_memory_fraction, what TensorRT-LLM takes of the free memory when nobody says otherwise (releases 0.16 to 1.2; older texts say
+0.85)."""
 
 
 class PlanOnlyEngine:
@@ -35,18 +39,20 @@ class PlanOnlyEngine:
 
     kind: str
     api_version = API_VERSION
+    default_pool_fraction = DEFAULT_POOL_FRACTION
 
-    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
-        return engine_memory(request, shape, self.kind)
+    def memory(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> EngineMemory:
+        return engine_memory(request, shape, self.kind, stored)
 
-    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
-        return build_needs(request, shape, self.kind)
+    def build_needs(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> BuildNeeds:
+        return build_needs(request, shape, self.kind, stored)
 
     def versions(self) -> Mapping[str, str]:
         return {name: found for name in PACKAGES if (found := _installed(name))}
 
     def missing_packages(self) -> Sequence[str]:
-        return [name for name in PACKAGES if _installed(name) is None]
+        """None: no package makes this release build the lane."""
+        return ()
 
     def build(self, request: EngineRequest, destination: Path, progress: Progress) -> NoReturn:
         """Raises RefusedError LANE-PLAN-ONLY."""

@@ -1,11 +1,11 @@
 """What would make room: other precisions, more parallelism, other chips, each tried by formula and by the lane's own rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
-from builder.api import Chip, Engine, ModelFacts
+from builder.api import Chip, Engine
 from builder.planner.memory.model import Alternative
 from builder.planner.memory.needs import sequence_tokens
 from builder.planner.memory.sizing import Models, pool_tokens, shares_of
@@ -28,12 +28,11 @@ class Setting:
     chip: Chip
     chip_count: int
     models: Models
-    facts: Mapping[str, ModelFacts] = field(default_factory=dict)
 
     def changed(self, change: Change, chips: Mapping[str, Chip]) -> "Setting":
         """The setting with the fields of `change`."""
         chip = chips[change["hardware.chip"]] if "hardware.chip" in change else self.chip
-        models = [(replace(request, chip=chip.name, **_of_role(change, request.role)), shape) for request, shape in self.models]
+        models = [(replace(request, chip=chip.name, **_of_role(change, request.role)), facts) for request, facts in self.models]
         return replace(self, chip=chip, chip_count=change.get("hardware.count", self.chip_count), models=models)
 
     def sequences(self, engine: Engine) -> int:
@@ -44,10 +43,8 @@ class Setting:
     def refusals(self, engine: Engine) -> set[tuple[str, str]]:
         """Codes and fields of the lane's errors."""
         findings = [finding for request, _ in self.models for finding in engine.check(request)]
-        models = tuple(
-            (request, self.facts.get(request.role) or ModelFacts(request.checkpoint, {}, shape)) for request, shape in self.models
-        )
-        findings += engine.check_deployment(replace(deployment(self.spec, self.chip, models), chip_count=self.chip_count))
+        pair = deployment(self.spec, self.chip, tuple(self.models))
+        findings += engine.check_deployment(replace(pair, chip_count=self.chip_count))
         return {(finding.code, finding.field) for finding in findings if finding.severity == "error"}
 
 
@@ -87,10 +84,10 @@ def _weights(start: Setting) -> Iterator[Change]:
 
 
 def _tensor_parallel(start: Setting) -> Iterator[Change]:
-    request, shape = start.models[0]
+    request, facts = start.models[0]
     roles = [other.role for other, _ in start.models] if start.spec.serve.topology == "single" else ["target"]
     for size in TENSOR_PARALLEL:
-        if size > request.tensor_parallel and shape.heads % size == 0:
+        if size > request.tensor_parallel and facts.shape.heads % size == 0:
             chip_count = size * request.pipeline_parallel
             count = {"hardware.count": chip_count} if chip_count > start.chip_count else {}
             yield {f"{role}.tensor_parallel": size for role in roles} | count
@@ -100,9 +97,9 @@ def _draft_parallel(start: Setting) -> Iterator[Change]:
     """A draft that crowds the first chip can be spread over those that the target has anyway."""
     if len(start.models) < 2 or start.spec.serve.topology == "single":
         return
-    request, shape = start.models[1]
+    request, facts = start.models[1]
     for size in TENSOR_PARALLEL:
-        if request.tensor_parallel < size <= start.chip_count and shape.heads % size == 0:
+        if request.tensor_parallel < size <= start.chip_count and facts.shape.heads % size == 0:
             yield {"draft.tensor_parallel": size}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from builder.errors import Finding, Severity
 from builder.planner.memory.model import MemoryPlan
 from builder.planner.memory.needs import head_room_tokens, longest_context_tokens
-from builder.planner.memory.pools import DEFAULT_FRACTION
 from builder.spec import PairSpec
 
 
@@ -95,21 +94,23 @@ def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
     """Two engines on one device at the default fraction: what the first to load leaves for the second."""
     steps = [(order[0], order[1]) for order in plan.load_orders if len(order) == 2]
     own = {engine.role: engine.own_bytes for engine in plan.engines}
-    failing = [second.role for first, second in steps if first.default_left_bytes < own[second.role]]
-    if len(steps) < 2 or not failing:
+    default = plan.default_pool_fraction
+    failing = [second.role for first, second in steps if (first.default_left_bytes or 0) < own[second.role]]
+    if default is None or len(steps) < 2 or not failing:
         return
     orders = "; ".join(
-        f"{first.role} first takes {DEFAULT_FRACTION} of {_gib(first.free_bytes)} and leaves {_gib(first.default_left_bytes)} for the "
+        f"{first.role} first takes {default} of {_gib(first.free_bytes)} and leaves {_gib(first.default_left_bytes or 0)} for the "
         f"{second.role}'s {_gib(own[second.role])}"
         for first, second in steps
     )
     outcome = "would load in neither order" if len(failing) == len(steps) else "would load in one order only"
     message = (
-        f"With both KV fractions at TensorRT-LLM's default of {DEFAULT_FRACTION} the pair {outcome} on one {plan.chip}: {orders}. "
+        f"With both KV fractions at the default of engine.kind {plan.engine_kind}, {default}, the pair {outcome} on one {plan.chip}: "
+        f"{orders}. "
         f"Both pools are capped at {plan.pool_tokens} tokens instead, so the order of loading does not matter."
     )
     fractions = ", ".join(f"{engine.role} {engine.free_fraction:.4f}" for engine in plan.engines)
-    yield Finding("MEM-FRACTIONS", "info", message, "kv_cache", f"{DEFAULT_FRACTION} each", f"caps, or fractions of {fractions}")
+    yield Finding("MEM-FRACTIONS", "info", message, "kv_cache", f"{default} each", f"caps, or fractions of {fractions}")
 
 
 def _check_build_device(plan: MemoryPlan) -> Iterator[Finding]:

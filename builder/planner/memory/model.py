@@ -68,6 +68,8 @@ class Alternative:
 class MemoryPlan:
     """Memory of the pair. `device_bytes` 0 means that engines and pools lie in host memory and pools are as large as the limits need."""
 
+    engine_kind: str
+    default_pool_fraction: float | None
     chip: str
     chip_count: int
     device_bytes: int

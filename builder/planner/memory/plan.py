@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 
-from builder.api import BuildNeeds, Chip, Engine, ModelFacts
+from builder.api import BuildNeeds, Chip, Engine
 from builder.hardware.chips import chips as known_chips
 from builder.planner.memory.alternatives import Setting, alternatives
 from builder.planner.memory.model import Capacity, EngineShare, MemoryPlan
@@ -23,20 +23,20 @@ def plan_memory(
     engine: Engine,
     models: Models,
     *,
-    facts: Mapping[str, ModelFacts] | None = None,
     chips: Mapping[str, Chip] | None = None,
 ) -> MemoryPlan:
     """Memory of the pair's engines, `models` with the target first, on the chips that the pair file names.
 
     Both pools hold the same number of tokens: a token of the target without its twin in the draft is of no use, and the reverse. Where the
-    limits do not fit, what would make room is looked for, also on other `chips` (all known ones when not given); with the `facts` of both
-    checkpoints by role, the lane judges it by what they store.
+    limits do not fit, what would make room is looked for, also on other `chips` (all known ones when not given).
     """
     shares = shares_of(engine, models)
     tokens, needed = pool_tokens(spec, chip, shares), needed_tokens(spec)
     shares = tuple(replace(share, pool_tokens=tokens) for share in shares)
-    orders = _orders(spec, chip.memory_bytes, shares)
+    orders = _orders(spec, chip.memory_bytes, shares, engine.default_pool_fraction)
     plan = MemoryPlan(
+        engine_kind=engine.kind,
+        default_pool_fraction=engine.default_pool_fraction,
         chip=chip.name,
         chip_count=spec.hardware.count,
         device_bytes=chip.memory_bytes,
@@ -54,18 +54,21 @@ def plan_memory(
     if tokens >= needed:
         return plan
     sequences = spec.limits.max_batch_size if plan.full_sequences else 1
-    start = Setting(spec, chip, spec.hardware.count, models, facts or {})
+    start = Setting(spec, chip, spec.hardware.count, models)
     others = known_chips() if chips is None else chips
     return replace(plan, alternatives=alternatives(start, engine, chips=others, sequences=sequences))
 
 
-def _orders(spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare]) -> tuple[tuple[LoadStep, ...], ...]:
+def _orders(
+    spec: PairSpec, device_bytes: int, shares: Sequence[EngineShare], default_fraction: float | None
+) -> tuple[tuple[LoadStep, ...], ...]:
     """One process holds both models in the single topology and makes both pools at once, out of what both have left."""
     if not device_bytes:
         return ()
     if spec.serve.topology == "orchestrated":
-        return load_orders(device_bytes, [Occupant(s.role, s.own_bytes, s.pool_bytes) for s in shares])
-    return load_orders(device_bytes, [Occupant(TOGETHER, sum(s.own_bytes for s in shares), sum(s.pool_bytes for s in shares))])
+        return load_orders(device_bytes, [Occupant(s.role, s.own_bytes, s.pool_bytes) for s in shares], default_fraction)
+    together = Occupant(TOGETHER, sum(s.own_bytes for s in shares), sum(s.pool_bytes for s in shares))
+    return load_orders(device_bytes, [together], default_fraction)
 
 
 def _fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
@@ -74,7 +77,7 @@ def _fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
 
 def _build_needs(engine: Engine, models: Models) -> BuildNeeds:
     """Engines are built one after another and both results stay."""
-    needs = [engine.build_needs(request, shape) for request, shape in models]
+    needs = [engine.build_needs(request, facts.shape, facts.stored) for request, facts in models]
     return BuildNeeds(
         host_memory_bytes=max(n.host_memory_bytes for n in needs),
         disk_bytes=sum(n.disk_bytes for n in needs),
@@ -87,5 +90,5 @@ def _build_chip_count(chip: Chip, engine: Engine, models: Models) -> int:
     if not chip.memory_bytes:
         return 0
     ranks = [request.tensor_parallel * request.pipeline_parallel for request, _ in models]
-    totals = [engine.build_needs(r, shape).device_memory_bytes * count for (r, shape), count in zip(models, ranks, strict=True)]
-    return -(-max(totals) // chip.memory_bytes)
+    needs = [engine.build_needs(request, facts.shape, facts.stored).device_memory_bytes for request, facts in models]
+    return -(-max(need * count for need, count in zip(needs, ranks, strict=True)) // chip.memory_bytes)

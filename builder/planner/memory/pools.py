@@ -1,15 +1,13 @@
 """Two paged pools on one device: how many tokens both can hold, and what each engine must be told so that it takes its share.
 
-TensorRT-LLM gives a pool the smaller of a token cap and a fraction of the memory that is free once the engine itself is loaded. A cap says
-the same whichever engine loads first; a fraction does not, so it is computed for both orders and the greater one is rendered.
+A pool is the smaller of a token cap and a fraction of the memory that is free once the engine itself is loaded. A cap says the same
+whichever engine loads first; a fraction does not, so it is computed for both orders and the greater one is rendered.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-DEFAULT_FRACTION = 0.9
-"""What TensorRT-LLM takes of the free memory when nobody says otherwise (releases 0.16 to 1.2; older texts say 0.85)."""
 POOL_SHARE = 0.95
 """Of the free memory, for pools; the rest is for what no formula foresees. The highest fraction that published runs use."""
 TOGETHER = "pair"
@@ -31,13 +29,14 @@ class Occupant:
 class LoadStep:
     """One engine's turn in an order of loading: free memory when its pool is made, and the share of it that the pool takes.
 
-    `default_left_bytes` is what would be left for the engine after it had every pool so far taken the default fraction.
+    `default_left_bytes` is what would be left for the engine after it had every pool so far taken the lane's default fraction;
+    None where the lane has none.
     """
 
     role: str
     free_bytes: int
     fraction: float
-    default_left_bytes: int
+    default_left_bytes: int | None = None
 
 
 def reserve_bytes(device_bytes: int, free_bytes: int) -> int:
@@ -50,9 +49,11 @@ def balanced_tokens(budget_bytes: int, kv_bytes_per_token: Sequence[int], tokens
     return max(0, budget_bytes) // (sum(kv_bytes_per_token) * tokens_per_block) * tokens_per_block
 
 
-def load_orders(device_bytes: int, occupants: Sequence[Occupant]) -> tuple[tuple[LoadStep, ...], ...]:
+def load_orders(
+    device_bytes: int, occupants: Sequence[Occupant], default_fraction: float | None = None
+) -> tuple[tuple[LoadStep, ...], ...]:
     """Every order in which the engines can load, with the arithmetic of fractions: f = pool / free when the pool is made."""
-    return tuple(_load(device_bytes, order) for order in permutations(occupants))
+    return tuple(_load(device_bytes, order, default_fraction) for order in permutations(occupants))
 
 
 def needed_fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
@@ -60,13 +61,14 @@ def needed_fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
     return max(step.fraction for order in orders for step in order if step.role in (role, TOGETHER))
 
 
-def _load(device_bytes: int, order: Sequence[Occupant]) -> tuple[LoadStep, ...]:
+def _load(device_bytes: int, order: Sequence[Occupant], default_fraction: float | None) -> tuple[LoadStep, ...]:
     steps: list[LoadStep] = []
     free = default_free = device_bytes
     for occupant in order:
         free -= occupant.own_bytes
         default_free -= occupant.own_bytes
-        default_free -= int(max(0, default_free) * DEFAULT_FRACTION)
-        steps.append(LoadStep(occupant.role, free, occupant.pool_bytes / free if free > 0 else 0.0, default_free))
+        default_free -= int(max(0, default_free) * (default_fraction or 0))
+        fraction = occupant.pool_bytes / free if free > 0 else 0.0
+        steps.append(LoadStep(occupant.role, free, fraction, default_free if default_fraction is not None else None))
         free -= occupant.pool_bytes
     return tuple(steps)

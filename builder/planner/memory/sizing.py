@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from builder.api import Chip, Engine, EngineRequest, ModelShape
+from builder.api import Chip, Engine, EngineRequest, ModelFacts
 from builder.planner.memory.model import EngineShare
 from builder.planner.memory.needs import needed_tokens
 from builder.planner.memory.pools import balanced_tokens, reserve_bytes
 from builder.spec import PairSpec
 
-Models = Sequence[tuple[EngineRequest, ModelShape]]
-"""The engines of a pair and the sizes of their models, the target first."""
+Models = Sequence[tuple[EngineRequest, ModelFacts]]
+"""The engines of a pair and the facts of their checkpoints, the target first."""
 
 
 def shares_of(engine: Engine, models: Models) -> tuple[EngineShare, ...]:
     """Each engine's memory on each of its devices, its pool not yet sized."""
-    return tuple(_share(engine, request, shape) for request, shape in models)
+    return tuple(_share(engine, request, facts) for request, facts in models)
 
 
 def reserve_of(chip: Chip, shares: Sequence[EngineShare]) -> int:
@@ -38,8 +38,8 @@ def pool_tokens(spec: PairSpec, chip: Chip, shares: Sequence[EngineShare]) -> in
     return balanced_tokens(budget_bytes, [share.kv_bytes_per_token for share in shares], spec.kv_cache.tokens_per_block)
 
 
-def _share(engine: Engine, request: EngineRequest, shape: ModelShape) -> EngineShare:
-    memory = engine.memory(request, shape)
+def _share(engine: Engine, request: EngineRequest, facts: ModelFacts) -> EngineShare:
+    memory = engine.memory(request, facts.shape, facts.stored)
     return EngineShare(
         role=request.role,
         devices=tuple(range(request.tensor_parallel * request.pipeline_parallel)),

@@ -21,6 +21,7 @@ from builder.api import (
     Progress,
     ServerNeeds,
     StageError,
+    StoredFormat,
     TandemError,
 )
 from plugins.engines.openvino.check import check, check_deployment
@@ -44,6 +45,7 @@ class OpenVinoEngine:
 
     kind = "openvino"
     api_version = API_VERSION
+    default_pool_fraction = None
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)
@@ -51,10 +53,10 @@ class OpenVinoEngine:
     def check_deployment(self, deployment: Deployment) -> Sequence[Finding]:
         return check_deployment(deployment)
 
-    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
+    def memory(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> EngineMemory:
         return engine_memory(request, shape)
 
-    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
+    def build_needs(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> BuildNeeds:
         return build_needs(request, shape)
 
     def versions(self) -> Mapping[str, str]:

@@ -8,8 +8,6 @@ from builder.api import Deployment, EngineRequest, Finding, ModelFacts, ModelSha
 from plugins.nvidia.lanes import Lane, Precision
 from plugins.nvidia.releases import Release
 
-UNQUANTIZED = "bf16"
-
 
 @dataclass(frozen=True)
 class Side:
@@ -40,9 +38,7 @@ class Side:
     @property
     def kv_cache(self) -> str:
         """The cache's precision; auto is what the checkpoint was calibrated for, or else 16 bits."""
-        if self.request.kv_cache != "auto":
-            return self.request.kv_cache
-        return next((row.name for row in self.lane.kv_cache.values() if self.facts.stored.kv_cache in row.algorithms), UNQUANTIZED)
+        return self.lane.cache_word(self.request.kv_cache, self.facts.stored)
 
     @property
     def weights_row(self) -> Precision | None:

@@ -1,10 +1,8 @@
 """What a checkpoint already is, against what the pair file makes of it."""
 
 from builder.api import Finding
+from plugins.nvidia.lanes import CONVERTED
 from plugins.nvidia.rules.case import Case, Findings, Side, any_of, finding
-
-CONVERTED = ("tensorrt_llm", "tensorrt_llm_engine")
-"""Kinds whose precision is fixed, also where it is none."""
 
 
 def stored_weights(case: Case) -> Findings:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builder.api import BuildNeeds, Deployment, EngineMemory, EngineRequest, Finding, ModelShape, ServerNeeds
+from builder.api import BuildNeeds, Deployment, EngineMemory, EngineRequest, Finding, ModelShape, ServerNeeds, StoredFormat
 from builder.checkpoint import digest_folder
 from builder.planner import Plan, PlanContext, make_plan
 from builder.spec import load_pair
@@ -21,6 +21,7 @@ class FakeEngine:
 
     kind: str = "openvino"
     api_version: int = 2
+    default_pool_fraction: float | None = None
     tool_versions: Mapping[str, str] = field(default_factory=lambda: {"tool": "1"})
 
     def check(self, _request: EngineRequest) -> Sequence[Finding]:
@@ -29,13 +30,13 @@ class FakeEngine:
     def check_deployment(self, _deployment: Deployment) -> Sequence[Finding]:
         return ()
 
-    def build_needs(self, _request: EngineRequest, shape: ModelShape) -> BuildNeeds:
+    def build_needs(self, _request: EngineRequest, shape: ModelShape, _stored: StoredFormat | None = None) -> BuildNeeds:
         return BuildNeeds(shape.parameters, shape.parameters)
 
     def server_needs(self) -> ServerNeeds:
         return ServerNeeds()
 
-    def memory(self, _request: EngineRequest, shape: ModelShape) -> EngineMemory:
+    def memory(self, _request: EngineRequest, shape: ModelShape, _stored: StoredFormat | None = None) -> EngineMemory:
         return EngineMemory(shape.parameters, 2 * shape.layers * shape.kv_heads * shape.head_dim)
 
     def versions(self) -> Mapping[str, str]:
@@ -163,7 +164,7 @@ def test_words_without_a_meaning_leave_nothing_to_work_out(write_checkpoint: Wri
         def check(self, request: EngineRequest) -> Sequence[Finding]:
             return (Finding("ENGINE-WEIGHTS", "error", "no such weights", f"{request.role}.weights"),)
 
-        def memory(self, _request: EngineRequest, _shape: ModelShape) -> EngineMemory:
+        def memory(self, _request: EngineRequest, _shape: ModelShape, _stored: StoredFormat | None = None) -> EngineMemory:
             raise KeyError
 
     assert plan_of(write_checkpoint("target"), None, Refusing()).memory is None

@@ -1,6 +1,5 @@
 """Memory of TensorRT-LLM engines by formula, against published sizes of public models."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.api import EngineRequest, ModelShape
+from builder.api import BuildNeeds, EngineRequest, ModelShape, StoredFormat
 from plugins.nvidia.memory import activation_bytes, build_needs, engine_memory, kv_bytes_per_token, largest_stage, weights_bytes
 
 KIB, GIB = 2**10, 2**30
@@ -149,17 +148,14 @@ def test_a_rank_among_several_holds_buffers_of_nccl() -> None:
     assert (two - alone, sixteen - alone) == (358612992, 411041792)
 
 
-@pytest.mark.parametrize(
-    ("stored", "word"), [({}, "bf16"), ({"kv_cache_quant_algo": "FP8"}, "fp8"), ({"kv_cache_quant_algo": None}, "bf16")]
-)
-def test_auto_is_what_the_checkpoint_says_and_else_16_bits(tmp_path: Path, stored: dict[str, Any], word: str) -> None:
-    (tmp_path / "hf_quant_config.json").write_text(json.dumps({"quantization": stored}))
-    memory = engine_memory(request(checkpoint=tmp_path, kv_cache="auto"), LLAMA_8B, "tensorrt_llm")
+@pytest.mark.parametrize(("stored", "word"), [("", "bf16"), ("FP8", "fp8"), ("SOMETHING", "bf16")])
+def test_auto_is_what_the_checkpoint_says_and_else_16_bits(stored: str, word: str) -> None:
+    memory = engine_memory(request(kv_cache="auto"), LLAMA_8B, "tensorrt_llm", StoredFormat("modelopt", "FP8", stored))
     assert memory.kv_cache == word
     assert memory.kv_bytes_per_token == (128 if word == "bf16" else 64) * KIB
 
 
-def test_calibrating_a_70b_takes_more_than_210_gb_of_device_memory(tmp_path: Path) -> None:
+def test_calibrating_a_70b_takes_more_than_210_gb_of_device_memory() -> None:
     needs = build_needs(request(), LLAMA_70B, "tensorrt_llm")
     assert 210e9 < needs.device_memory_bytes < 215e9
     assert build_needs(request(tensor_parallel=4), LLAMA_70B, "tensorrt_llm").device_memory_bytes == needs.device_memory_bytes // 4
@@ -167,8 +163,20 @@ def test_calibrating_a_70b_takes_more_than_210_gb_of_device_memory(tmp_path: Pat
     assert needs.disk_bytes == 2 * weights_bytes(request(), LLAMA_70B, "tensorrt_llm")
 
 
-def test_a_checkpoint_that_is_quantized_already_is_not_calibrated(tmp_path: Path) -> None:
-    (tmp_path / "hf_quant_config.json").write_text(json.dumps({"quantization": {"quant_algo": "FP8"}}))
-    ready = request(checkpoint=tmp_path)
-    needs = build_needs(ready, LLAMA_70B, "tensorrt_llm")
-    assert needs.device_memory_bytes == weights_bytes(ready, LLAMA_70B, "tensorrt_llm") + activation_bytes(ready, LLAMA_70B)
+@pytest.mark.parametrize(
+    "stored",
+    [
+        StoredFormat("modelopt", "FP8"),
+        StoredFormat("modelopt", "MIXED_PRECISION"),
+        StoredFormat("huggingface", "FP8_PER_CHANNEL_PER_TOKEN"),
+        StoredFormat("tensorrt_llm", "FP8"),
+    ],
+)
+def test_a_checkpoint_that_is_quantized_already_is_not_calibrated(stored: StoredFormat) -> None:
+    needs = build_needs(request(), LLAMA_70B, "tensorrt_llm", stored)
+    assert needs.device_memory_bytes == weights_bytes(request(), LLAMA_70B, "tensorrt_llm") + activation_bytes(request(), LLAMA_70B)
+
+
+def test_an_engine_is_only_copied() -> None:
+    needs = build_needs(request(tensor_parallel=2), LLAMA_70B, "tensorrt_llm", StoredFormat("tensorrt_llm_engine", "FP8"))
+    assert needs == BuildNeeds(0, 2 * weights_bytes(request(tensor_parallel=2), LLAMA_70B, "tensorrt_llm"))

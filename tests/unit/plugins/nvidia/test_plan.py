@@ -23,8 +23,12 @@ CHIPS = {chip.name: chip for chip in (H100, H200, B200, A100)}
 LLAMA_70B = ModelShape(70_553_706_496, 80, 8, 128, 64, 8192, 28672, 128256, 131072, 128256 * 8192)
 LLAMA_1B = ModelShape(1_235_814_400, 16, 8, 64, 32, 2048, 8192, 128256, 131072, 128256 * 2048, tied_head=True)
 
+UNQUANTIZED = StoredFormat()
 
-def plan(chip: Chip, count: int = 1, engine: Any = ENGINES, facts: Any = None, **sections: Any) -> tuple[MemoryPlan, list[Finding]]:
+
+def plan(
+    chip: Chip, count: int = 1, engine: Any = ENGINES, stored: StoredFormat = UNQUANTIZED, **sections: Any
+) -> tuple[MemoryPlan, list[Finding]]:
     target = {"checkpoint": "t", "weights": "fp8", "kv_cache": "fp8", "tensor_parallel": count, **sections.pop("target", {})}
     draft = {"checkpoint": "d", "weights": "fp8", "kv_cache": "fp8", **sections.pop("draft", {})}
     limits = {"max_batch_size": 16, "max_input_tokens": 3200, "max_sequence_tokens": 4096, "max_batched_tokens": 8192}
@@ -40,10 +44,10 @@ def plan(chip: Chip, count: int = 1, engine: Any = ENGINES, facts: Any = None, *
         }
     )
     models = [
-        (engine_request(spec, "target", Path("t")), LLAMA_70B),
-        (engine_request(spec, "draft", Path("d")), LLAMA_1B),
+        (engine_request(spec, "target", Path("t")), ModelFacts(Path("t"), {}, LLAMA_70B, stored)),
+        (engine_request(spec, "draft", Path("d")), ModelFacts(Path("d"), {}, LLAMA_1B)),
     ]
-    found = plan_memory(spec, chip, engine, models, facts=facts, chips=CHIPS)
+    found = plan_memory(spec, chip, engine, models, chips=CHIPS)
     return found, list(check_memory(spec, found, host_memory_bytes=0))
 
 
@@ -92,9 +96,8 @@ def test_fp8_is_not_a_way_out_on_an_a100() -> None:
 def test_what_a_checkpoint_stores_bounds_the_ways_out() -> None:
     """A checkpoint in FP8 is not made NVFP4."""
     long = {"limits": {"max_batch_size": 150}}
-    stored = {"target": ModelFacts(Path("t"), {}, LLAMA_70B, StoredFormat("modelopt", "FP8"))}
     free, _ = plan(B200, **long)
-    bound, _ = plan(B200, facts=stored, **long)
+    bound, _ = plan(B200, stored=StoredFormat("modelopt", "FP8"), **long)
     assert any(way.changes.get("target.weights") == "nvfp4" for way in free.alternatives)
     assert bound.alternatives
     assert not any(way.changes.get("target.weights") == "nvfp4" for way in bound.alternatives)

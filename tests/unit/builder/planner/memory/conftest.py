@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from builder.api import BuildNeeds, Chip, Deployment, EngineMemory, EngineRequest, Finding, ModelShape, ServerNeeds
+from builder.api import (
+    BuildNeeds,
+    Chip,
+    Deployment,
+    EngineMemory,
+    EngineRequest,
+    Finding,
+    ModelFacts,
+    ModelShape,
+    ServerNeeds,
+    StoredFormat,
+)
 from builder.planner.memory import MemoryPlan, plan_memory
 from builder.spec.model import PairSpec
 
@@ -28,6 +39,8 @@ class RoundEngine:
     backends: Mapping[str, Path] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     build: BuildNeeds = BUILD
+    kind: str = "round"
+    default_pool_fraction: float | None = 0.9
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return [self._no(f"{request.role}.weights")] if request.weights not in SIZES else []
@@ -38,7 +51,7 @@ class RoundEngine:
         words |= {"hardware.chip": deployment.chip.name}
         return [self._no(name) for name, word in words.items() if word in self.refused]
 
-    def memory(self, request: EngineRequest, shape: ModelShape) -> EngineMemory:
+    def memory(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> EngineMemory:
         kv = {"auto": 1.0, "bf16": 1.0, "fp8": 0.5, "int8": 0.5, "nvfp4": 0.25}[request.kv_cache]
         return EngineMemory(
             weights_bytes=int(self.weights_bytes[request.role] * SIZES.get(request.weights, 1.0) / request.tensor_parallel),
@@ -47,7 +60,7 @@ class RoundEngine:
             kv_cache="bf16" if request.kv_cache == "auto" else request.kv_cache,
         )
 
-    def build_needs(self, request: EngineRequest, shape: ModelShape) -> BuildNeeds:
+    def build_needs(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> BuildNeeds:
         return self.build
 
     def server_needs(self) -> ServerNeeds:
@@ -102,9 +115,9 @@ def plan_pair() -> PlanPair:
         weights = {"target": int(target_gib * GIB), "draft": int(draft_gib * GIB)}
         lane = RoundEngine(weights, dict(zip(("target", "draft"), kv, strict=True)), **engine or {})
         target = request_of(spec, "target", tensor_parallel=target_parallel, pipeline_parallel=stages, kv_cache=spec.target.kv_cache)
-        models = [(target, ModelShape(1, 1, 8, 128, heads=heads))]
+        models = [(target, ModelFacts(Path(), {}, ModelShape(1, 1, 8, 128, heads=heads)))]
         if spec.has_draft_model:
-            models.append((request_of(spec, "draft"), ModelShape(1, 1, 8, 128, heads=32)))
+            models.append((request_of(spec, "draft"), ModelFacts(Path(), {}, ModelShape(1, 1, 8, 128, heads=32))))
         return spec, plan_memory(spec, chip, lane, models, chips=chips or {})  # type: ignore[arg-type]
 
     return plan

@@ -23,7 +23,8 @@ def test_two_models_on_one_card_with_both_fractions_at_their_default(plan_pair: 
     (found,) = findings(plan_pair, target_gib=40, draft_gib=14)
     assert (found.code, found.severity, found.field) == ("MEM-FRACTIONS", "info", "kv_cache")
     assert found.message == (
-        "With both KV fractions at TensorRT-LLM's default of 0.9 the pair would load in neither order on one card: target first takes 0.9 "
+        "With both KV fractions at the default of engine.kind round, 0.9, the pair would load in neither order on one card: "
+        "target first takes 0.9 "
         "of 40.0 GiB and leaves 4.0 GiB for the draft's 14.0 GiB; draft first takes 0.9 of 66.0 GiB and leaves 6.6 GiB for the target's "
         "40.0 GiB. "
         "Both pools are capped at 147136 tokens instead, so the order of loading does not matter."

@@ -70,7 +70,7 @@ def judge(pair: Pair, checkpoints: tuple[Checkpoint, Checkpoint]) -> Judged:
     findings = [*(f for request in requests for f in engine.check(request)), *engine.check_deployment(deployment(spec, chip, models))]
     if any(f.severity == "error" for f in findings):
         return Judged(tuple(findings), None, None)
-    memory = plan_memory(spec, chip, engine, [(request, facts.shape) for request, facts in models])
+    memory = plan_memory(spec, chip, engine, models)
     findings += check_memory(spec, memory)
     placed = [
         ModelOnChips(

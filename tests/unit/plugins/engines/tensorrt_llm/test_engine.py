@@ -45,8 +45,13 @@ def test_what_is_not_built_yet_is_refused(call: Callable[[], object]) -> None:
     assert refusal.value.finding.fix == "use `tandem plan` for this pair, or set engine.kind: openvino to build it on a CPU"
 
 
-def test_packages_are_named_not_imported() -> None:
-    assert set(ENGINE.missing_packages()) | set(ENGINE.versions()) == {"tensorrt_llm"}
+def test_no_package_is_asked_for_that_would_not_make_it_build() -> None:
+    assert tuple(ENGINE.missing_packages()) == ()
+    assert set(ENGINE.versions()) <= {"tensorrt_llm"}
+
+
+def test_the_default_share_of_free_memory_is_the_lanes_own() -> None:
+    assert ENGINE.default_pool_fraction == 0.9
 
 
 def test_the_record_of_a_foreign_engine_is_read(tmp_path: Path) -> None:
