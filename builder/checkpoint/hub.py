@@ -3,21 +3,23 @@
 import importlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from builder.checkpoint.hub_folders import HubId, HubSource, snapshot_folder
-from builder.checkpoint.safetensors import PREFIX_BYTES, HeaderError, Tensor, parse_header
+from builder.checkpoint.safetensors import MAX_HEADER_BYTES, PREFIX_BYTES, HeaderError, Tensor, parse_header
 from builder.checkpoint.scales import scale_tensors
 from builder.checkpoint.shards import OTHER_FILES
 from builder.errors import MissingError, RefusedError
 
 SMALL_FILES = (".json", ".jinja", ".model", ".txt")
 SMALL_FILE_BYTES = 64 << 20
+SCALE_BYTES = 1 << 20
+"""Scales of the KV cache are single numbers; what is larger is none."""
 FIRST_BYTES = 1 << 18
 """What is asked of a shard at first; most headers are shorter."""
 GAP_BYTES = 1 << 18
@@ -25,6 +27,9 @@ GAP_BYTES = 1 << 18
 TIMEOUT_S = 20.0
 CONNECTIONS = 8
 UNAUTHORIZED = (401, 403)
+PARTIAL = 206
+FIRST_ERROR = 400
+"""Status codes of HTTP."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,11 @@ def _fill(folder: Path, files: Sequence[_File], get: "_Get") -> None:
 
 def _fetch(path: Path, file: _File, get: "_Get") -> None:
     if not file.name.endswith(".safetensors"):
-        path.write_bytes(get(file.name, None))
+        path.write_bytes(get(file.name, (0, SMALL_FILE_BYTES), whole=True))
         return
     start = get(file.name, (0, min(FIRST_BYTES, file.size_bytes)))
     end = PREFIX_BYTES + int.from_bytes(start[:PREFIX_BYTES], "little")
-    if len(start) < end <= file.size_bytes:
+    if len(start) < end <= min(file.size_bytes, PREFIX_BYTES + MAX_HEADER_BYTES):
         start += get(file.name, (len(start), end))
     with path.open("wb") as stream:
         stream.write(start[:end])
@@ -113,8 +118,8 @@ def _ranges(header: bytes, path: Path) -> list[tuple[int, int]]:
     except HeaderError:
         return []
     ranges: list[tuple[int, int]] = []
-    for begin, until in sorted((t.begin, t.begin + t.size_bytes) for t in scales):
-        if ranges and begin - ranges[-1][1] <= GAP_BYTES:
+    for begin, until in sorted((t.begin, t.begin + t.size_bytes) for t in scales if t.size_bytes <= SCALE_BYTES):
+        if ranges and begin - ranges[-1][1] <= GAP_BYTES and until - ranges[-1][0] <= MAX_HEADER_BYTES:
             ranges[-1] = (ranges[-1][0], max(until, ranges[-1][1]))
         else:
             ranges.append((begin, until))
@@ -128,8 +133,10 @@ def _remember(folder: Path, revision: str) -> None:
     reference.write_text(folder.name, encoding="utf-8")
 
 
-_Get = Callable[[str, tuple[int, int] | None], bytes]
-"""Bytes of a named file: all, or from the first place up to (without) the second."""
+class _Get(Protocol):
+    """Bytes of a named file from the first place up to (without) the second; `whole`: the file, which must end before the second place."""
+
+    def __call__(self, name: str, place: tuple[int, int], *, whole: bool = False) -> bytes: ...
 
 
 def _getter(hub_id: str, commit: str, endpoint: str | None) -> _Get:
@@ -138,15 +145,36 @@ def _getter(hub_id: str, commit: str, endpoint: str | None) -> _Get:
     utils: Any = importlib.import_module("huggingface_hub.utils")
     headers: Mapping[str, str] = utils.build_hf_headers()
 
-    def get(name: str, place: tuple[int, int] | None) -> bytes:
+    def get(name: str, place: tuple[int, int], *, whole: bool = False) -> bytes:
         url = hf_hub_url(hub_id, name, revision=commit, endpoint=endpoint)
-        asked = {"Range": f"bytes={place[0]}-{place[1] - 1}"} if place else {}
-        response = get_session().get(url, headers={**headers, **asked, "Accept-Encoding": "identity"}, timeout=TIMEOUT_S)
-        utils.hf_raise_for_status(response)
-        content: bytes = response.content
-        return content[: place[1] - place[0]] if place else content
+        asked = {} if whole else {"Range": f"bytes={place[0]}-{place[1] - 1}"}
+        with get_session().stream("GET", url, headers={**headers, **asked, "Accept-Encoding": "identity"}, timeout=TIMEOUT_S) as response:
+            if response.status_code >= FIRST_ERROR:
+                response.read()
+            utils.hf_raise_for_status(response)
+            return _taken(response, name, place, whole)
 
     return get
+
+
+def _taken(response: Any, name: str, place: tuple[int, int], whole: bool) -> bytes:
+    """The bytes asked for, and no more than they are read. Raises OSError when the server sends others.
+
+    A server that ignores ranges sends the file from its beginning: of use only where that was asked for.
+    """
+    part = response.status_code == PARTIAL and response.headers.get("Content-Range", "").startswith(f"bytes {place[0]}-")
+    if not part and place[0] > 0:
+        raise OSError(f"its server sends whole files where a part of {name} was asked for")
+    wanted, content = place[1] - place[0], bytearray()
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > wanted:
+            break
+    if whole and len(content) > wanted:
+        raise OSError(f"{name} is larger than the hub says")
+    if not whole and len(content) < wanted:
+        raise OSError(f"{name} ends after {place[0] + len(content)} bytes, before byte {place[1]}")
+    return bytes(content[:wanted])
 
 
 def _api(endpoint: str | None) -> Any:

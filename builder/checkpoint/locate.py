@@ -6,7 +6,8 @@ from pathlib import Path
 
 from builder.api.engine import Role
 from builder.checkpoint.hub_folders import HubId, hub_source, parse_hub_id, snapshot_folder
-from builder.errors import MissingError, RefusedError
+from builder.checkpoint.nearest import nearest
+from builder.errors import MissingError, RefusedError, TandemError
 
 PLAIN_PATHS = ("/", ".", "~")
 MOST_SHOWN = 60
@@ -33,6 +34,11 @@ class ModelAccess:
         return self.hub_cache or _default_cache()
 
     @property
+    def hub_endpoint(self) -> str | None:
+        """As the environment has it now: huggingface_hub reads it once, when it is imported."""
+        return self.endpoint or os.environ.get("HF_ENDPOINT") or None
+
+    @property
     def may_ask_hub(self) -> bool:
         return not self.offline and os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("", "0", "false", "no", "off")
 
@@ -47,6 +53,8 @@ def locate_checkpoint(text: str, base_dir: Path, role: Role, access: ModelAccess
     folder, exists = _path(text, base_dir, f"{role}.checkpoint")
     hub_id = None if exists or text.startswith(PLAIN_PATHS) else parse_hub_id(text)
     if hub_id is None:
+        if not exists and access.models_dir is not None:
+            raise _nowhere(text, folder, access.models_dir, f"{role}.checkpoint")
         return folder
     if max(map(len, text.split("/"))) > MOST_NAME:
         raise _no_name(text, f"a hub's names have at most {MOST_NAME} letters", f"{role}.checkpoint")
@@ -57,13 +65,20 @@ def locate_checkpoint(text: str, base_dir: Path, role: Role, access: ModelAccess
     if (base_dir / hub_id.id.split("/")[0]).is_dir():
         return folder
     if access.may_ask_hub:
-        from builder.checkpoint.hub import fetch_headers
-
-        return fetch_headers(hub_id, access.cache, access.endpoint, f"{role}.checkpoint")
+        return _headers(hub_id, access, f"{role}.checkpoint")
     found = _in_cache(hub_id, access.cache)
     if found is None:
         raise _offline(hub_id, access, f"{role}.checkpoint")
     return found
+
+
+def _headers(hub_id: HubId, access: ModelAccess, field: str) -> Path:
+    from builder.checkpoint.hub import fetch_headers
+
+    try:
+        return fetch_headers(hub_id, access.cache, access.hub_endpoint, field)
+    except TandemError as error:
+        raise _with_places(error, hub_id, access) from None
 
 
 def _path(text: str, base_dir: Path, field: str) -> tuple[Path, bool]:
@@ -94,7 +109,7 @@ def fetch_checkpoint(folder: Path, role: Role, access: ModelAccess) -> Path:
         raise _offline(HubId(source.id, source.commit), access, f"{role}.checkpoint")
     from builder.checkpoint.hub import fetch_snapshot
 
-    return fetch_snapshot(source, access.cache, access.endpoint, f"{role}.checkpoint")
+    return fetch_snapshot(source, access.cache, access.hub_endpoint, f"{role}.checkpoint")
 
 
 def _in_cache(hub_id: HubId, cache: Path) -> Path | None:
@@ -114,6 +129,23 @@ def _default_cache() -> Path:
     return Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
 
 
+def _nowhere(text: str, folder: Path, models_dir: Path, field: str) -> RefusedError:
+    near = nearest(text, models_dir)
+    message = f"there is no folder {folder}, and none of that name in {models_dir} (--models)"
+    fix = f"set {field} to {near}" if near else "correct the name; a model of the hub is named owner/name"
+    return RefusedError("CKPT-MISSING", message, field=field, found=text, needed=near or "a checkpoint folder", fix=fix)
+
+
+def _with_places(error: TandemError, hub_id: HubId, access: ModelAccess) -> TandemError:
+    """The hub's refusal, with where else was searched and what stands there under a name like it."""
+    if access.models_dir is None:
+        return error
+    near, old = nearest(hub_id.id, access.models_dir), error.finding
+    message = f"{old.message.rstrip('.')}; {access.models_dir} (--models) does not hold it either."
+    fix = f"set {old.field} to {near}, which is there; or {old.fix}" if near else old.fix
+    return type(error)(old.code, message, field=old.field, found=old.found, needed=old.needed, fix=fix, file=old.file)
+
+
 def _offline(hub_id: HubId, access: ModelAccess, field: str) -> MissingError:
     searched = [str(access.cache)] + ([str(access.models_dir)] if access.models_dir else [])
     message = (
@@ -121,4 +153,7 @@ def _offline(hub_id: HubId, access: ModelAccess, field: str) -> MissingError:
         "and the hub may not be asked (--offline or HF_HUB_OFFLINE)."
     )
     fix = f"run once without --offline, or put the checkpoint under DIR/{hub_id.id} and pass --models DIR"
+    near = nearest(hub_id.id, access.models_dir) if access.models_dir else ""
+    if near:
+        fix = f"set {field} to {near}, which is there; or {fix}"
     return MissingError("CKPT-HUB-OFFLINE", message, field=field, found="nothing", needed=hub_id.id, fix=fix)

@@ -6,6 +6,7 @@ from typing import Any
 from builder.checkpoint.gguf import read_gguf
 from builder.checkpoint.hf import read_huggingface
 from builder.checkpoint.model import Checkpoint
+from builder.checkpoint.nearest import nearest_sibling
 from builder.checkpoint.tensorrt_llm import is_converted, is_engine, read_converted, read_engine
 from builder.checkpoint.values import parse_json
 from builder.errors import RefusedError
@@ -22,8 +23,7 @@ def read_checkpoint(path: Path, field: str) -> Checkpoint:
     if path.suffix == ".gguf" and path.is_file():
         return read_gguf(path, field)
     if not path.is_dir():
-        message = f"there is no folder {path}"
-        raise RefusedError("CKPT-MISSING", message, field=field, found=str(path), needed="a checkpoint folder", fix=FETCH_DEMO)
+        raise _missing(path, field)
     if not (path / "config.json").is_file():
         return _without_config(path, field)
     config = _read_config(path / "config.json", field)
@@ -32,6 +32,13 @@ def read_checkpoint(path: Path, field: str) -> Checkpoint:
     if is_converted(path, config):
         return read_converted(path, config, field)
     return read_huggingface(path, config, field)
+
+
+def _missing(path: Path, field: str) -> RefusedError:
+    near = nearest_sibling(path)
+    message = f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
+    fix = f"did you mean {path.parent / near}?" if near else FETCH_DEMO
+    return RefusedError("CKPT-MISSING", message, field=field, found=str(path), needed="a checkpoint folder", fix=fix)
 
 
 def _without_config(path: Path, field: str) -> Checkpoint:

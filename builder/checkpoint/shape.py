@@ -50,6 +50,7 @@ def _shape(geometry: Geometry, total: int, embedding: int, positions: int, exper
         active_parameters=total - positions - idle - (0 if tied else embedding),
         tied_head=tied,
         experts=geometry.experts,
+        experts_per_token=geometry.experts_per_token,
         kv_lora_rank=geometry.kv_lora_rank,
         rope_head_dim=geometry.rope_head_dim,
     )

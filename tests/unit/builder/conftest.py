@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -10,18 +11,23 @@ from pathlib import Path
 import pytest
 
 Write = Callable[..., Path]
+CHUNK_BYTES = 1 << 16
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @dataclass
 class Hub:
-    """A hub with one model, `acme/tiny`; `refuse` makes it answer every request so. `requests` are paths and ranges asked for."""
+    """A hub with one model, `acme/tiny`; `refuse` makes it answer every request so; `ignores_ranges` sends whole
+    files, `cuts_to_bytes` at most so many of a part. `requests` are paths and ranges asked for."""
 
     folder: Path
     refuse: tuple[int, str] | None = None
     refuse_files: tuple[int, str] | None = None
     requests: list[tuple[str, str]] = field(default_factory=list)
     endpoint: str = ""
+    ignores_ranges: bool = False
+    cuts_to_bytes: int | None = None
+    sent_bytes: int = 0
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         if self.refuse:
@@ -57,17 +63,24 @@ def hub(write_checkpoint: Write) -> Iterator[Hub]:
             asked = self.headers.get("Range", "")
             hub.requests.append((self.path, asked))
             status, headers, content = hub.answer(self.path)
-            if asked and status == 200:
+            if asked and status == 200 and not hub.ignores_ranges:
                 begin, _, end = asked.removeprefix("bytes=").partition("-")
                 status, total = 206, len(content)
-                content = content[int(begin) : int(end) + 1 if end else None]
+                content = content[int(begin) : int(end) + 1 if end else None][: hub.cuts_to_bytes]
                 headers["Content-Range"] = f"bytes {begin}-{int(begin) + len(content) - 1}/{total}"
             self.send_response(status)
             for key, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(key, value)
             self.end_headers()
             if body:
-                self.wfile.write(content)
+                self._write(content)
+
+        def _write(self, content: bytes) -> None:
+            """Chunk by chunk, until nobody reads on."""
+            with suppress(OSError):
+                for begin in range(0, len(content), CHUNK_BYTES):
+                    self.wfile.write(content[begin : begin + CHUNK_BYTES])
+                    hub.sent_bytes += CHUNK_BYTES
 
         def log_message(self, *_: object) -> None: ...
 

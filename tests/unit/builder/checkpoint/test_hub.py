@@ -1,7 +1,9 @@
 """Checkpoints by hub id, against a small server that speaks the few routes of a hub that are needed."""
 
+import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from builder.checkpoint import digest_folder, known_digest, read_checkpoint
 from builder.checkpoint.hub_folders import hub_source
 from builder.checkpoint.locate import ModelAccess, fetch_checkpoint, locate_checkpoint
+from builder.checkpoint.safetensors import MAX_HEADER_BYTES
 from builder.errors import MissingError, RefusedError, TandemError
 from tests.unit.builder.conftest import COMMIT, Hub
 
@@ -146,6 +149,60 @@ def test_scales_of_the_cache_are_fetched_with_the_header(hub: Hub, tmp_path: Pat
     write_scales(hub.folder)
     folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
     assert read_checkpoint(folder, "target.checkpoint").stored.kv_scales == "good"
+
+
+def test_a_server_that_ignores_ranges_is_read_no_further_than_asked(hub: Hub, tmp_path: Path) -> None:
+    """The header stands at the beginning, so that the whole file's beginning is an answer; it is no reason to read all of it."""
+    hub.ignores_ranges = True
+    weights = hub.folder / "model.safetensors"
+    with weights.open("r+b") as stream:
+        header = json.loads(stream.read()[8 : 8 + int.from_bytes(weights.read_bytes()[:8], "little")])
+        last = max(entry["data_offsets"][1] for entry in header.values())
+        header["padding"] = {"dtype": "U8", "shape": [64 << 20], "data_offsets": [last, last + (64 << 20)]}
+        text = json.dumps(header).encode()
+        stream.seek(0)
+        stream.write(len(text).to_bytes(8, "little") + text)
+        stream.truncate(8 + len(text) + last + (64 << 20))
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    assert read_checkpoint(folder, "target.checkpoint").shape.layers == 4
+    assert hub.sent_bytes < 32 << 20, "most of the file's 64 MiB never left the server"
+
+
+def test_a_server_that_ignores_ranges_is_not_asked_for_scales(hub: Hub, tmp_path: Path, write_scales: Callable[[Path], Path]) -> None:
+    """The file's beginning is not the scales' bytes."""
+    write_scales(hub.folder)
+    hub.ignores_ranges = True
+    error = refused("acme/tiny", tmp_path, access_of(hub, tmp_path))
+    assert error.finding.code == "CKPT-HUB-UNREACHABLE"
+    assert "its server sends whole files where a part of model-00002-of-00002.safetensors was asked for" in str(error)
+    assert not list((tmp_path / "cache").rglob("*.safetensors"))
+
+
+def test_a_part_that_is_shorter_than_asked(hub: Hub, tmp_path: Path) -> None:
+    hub.cuts_to_bytes = 20
+    assert "model.safetensors ends after 20 bytes, before byte" in str(refused("acme/tiny", tmp_path, access_of(hub, tmp_path)))
+
+
+def test_a_header_longer_than_the_format_s_is_not_fetched(hub: Hub, tmp_path: Path) -> None:
+    weights = hub.folder / "model.safetensors"
+    weights.write_bytes((MAX_HEADER_BYTES + 1).to_bytes(8, "little"))
+    with weights.open("r+b") as stream:
+        stream.truncate(MAX_HEADER_BYTES + 100)
+    folder = locate_checkpoint("acme/tiny", tmp_path, "target", access_of(hub, tmp_path))
+    assert len([asked for path, asked in hub.requests if path.endswith("model.safetensors")]) == 1
+    with pytest.raises(RefusedError, match=f"header of {MAX_HEADER_BYTES + 1} bytes"):
+        read_checkpoint(folder, "target.checkpoint")
+
+
+def test_the_name_that_was_meant_stands_in_the_hub_s_refusal(hub: Hub, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    (models / "acme" / "tinier-instruct").mkdir(parents=True)
+    (models / "acme" / "tinier-instruct" / "config.json").write_text("{}")
+    access = replace(access_of(hub, tmp_path), models_dir=models)
+    error = refused("acme/tinier", tmp_path, access)
+    assert error.finding.code == "CKPT-HUB-UNKNOWN"
+    assert str(error).endswith(f"there is no folder of that name either; {models} (--models) does not hold it either.")
+    assert error.finding.fix.startswith("set target.checkpoint to acme/tinier-instruct, which is there; or correct the name")
 
 
 def test_without_the_package(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

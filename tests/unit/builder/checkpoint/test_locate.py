@@ -39,7 +39,6 @@ def test_a_path_that_is_not_there_is_no_hub_id(tmp_path: Path, text: str) -> Non
     ("text", "reason"),
     [
         ("a" * 300, "File name too long"),
-        ("x/" + "b" * 300, "File name too long"),
         ("x/" + "b" * 250, "a hub's names have at most 200 letters"),
         ("a\0b", "embedded null byte"),
     ],
@@ -51,6 +50,32 @@ def test_what_can_be_no_path(tmp_path: Path, text: str, reason: str) -> None:
     assert (finding.code, finding.field) == ("CKPT-MISSING", "draft.checkpoint")
     assert finding.message.endswith(f"cannot be the name of a checkpoint: {reason}")
     assert len(finding.message) < 160
+
+
+def test_a_name_that_no_model_of_the_folder_has(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    (models / "acme" / "tiny-instruct").mkdir(parents=True)
+    (models / "acme" / "tiny-instruct" / "config.json").write_text("{}")
+    access = ModelAccess(models_dir=models, offline=True, hub_cache=tmp_path / "cache")
+    with pytest.raises(RefusedError) as refused:
+        locate_checkpoint("tiny", tmp_path, "draft", access)
+    finding = refused.value.finding
+    assert finding.message == f"there is no folder {tmp_path / 'tiny'}, and none of that name in {models} (--models)"
+    assert (finding.code, finding.fix) == ("CKPT-MISSING", "set draft.checkpoint to acme/tiny-instruct")
+    with pytest.raises(MissingError) as missing:
+        locate_checkpoint("acme/tiny", tmp_path, "target", access)
+    finding = missing.value.finding
+    assert f"(searched {tmp_path / 'cache'} and {models})" in finding.message
+    assert finding.fix.startswith("set target.checkpoint to acme/tiny-instruct, which is there; or run once without --offline")
+    assert locate_checkpoint("acme/tiny-instruct", tmp_path, "target", access) == models / "acme" / "tiny-instruct"
+
+
+def test_the_environment_s_hub_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://one")
+    assert ModelAccess().hub_endpoint == "http://one"
+    assert ModelAccess(endpoint="http://two").hub_endpoint == "http://two"
+    monkeypatch.setenv("HF_ENDPOINT", "")
+    assert ModelAccess().hub_endpoint is None
 
 
 def test_a_folder_misspelt_beside_others_is_no_hub_id(tmp_path: Path) -> None:
