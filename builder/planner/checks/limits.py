@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from builder.errors import Finding
 from builder.planner.checks.models import Model, capital
+from builder.planner.lengths import shorter
 from builder.spec import PairSpec
 
 
@@ -24,23 +25,8 @@ def check_context(spec: PairSpec, target: Model, draft: Model | None) -> Iterato
 
 
 def _shorter(spec: PairSpec, longest: int) -> str:
-    """Every field that has to change for sequences of at most `longest` tokens: a prompt is shorter than its sequence, and so is what the
-    gates and the workload ask for."""
-    limits, gates, work = spec.limits, spec.gates, spec.planning.workload
-    windows = gates.accuracy.window_tokens
-    prompt = longest - max(1, min(spec.limits.max_sequence_tokens - limits.max_input_tokens, longest // 2))
-    changes = {"limits.max_sequence_tokens": f"{longest} or less"}
-    if limits.max_input_tokens >= longest:
-        changes["limits.max_input_tokens"] = f"{prompt}"
-    kept = min(limits.max_input_tokens, prompt)
-    for name, tokens in (("lossless", gates.lossless.tokens), ("speed", gates.speed.tokens)):
-        if tokens >= longest:
-            changes[f"gates.{name}.tokens"] = f"{longest - 1} or less"
-    if windows > kept:
-        changes["gates.accuracy.window_tokens"] = f"{kept} or less"
-    if "workload" in spec.planning.model_fields_set and work.input_tokens + work.output_tokens > longest:
-        changes["planning.workload"] = f"{longest} tokens or less in all"
-    return "set " + ", ".join(f"{field} to {value}" for field, value in changes.items())
+    changes = shorter(spec, longest)
+    return "set " + ", ".join(f"{field} to {value}" for field, value in changes.items()) if changes else "take a model that reaches further"
 
 
 def check_draft_room(spec: PairSpec) -> Iterator[Finding]:

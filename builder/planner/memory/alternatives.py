@@ -40,25 +40,27 @@ class Setting:
         tokens = pool_tokens(self.spec, self.chip, shares_of(engine, self.models))
         return tokens // sequence_tokens(self.spec, self.spec.limits.max_sequence_tokens)
 
-    def refusals(self, engine: Engine) -> set[tuple[str, str]]:
-        """Codes and fields of the lane's errors."""
+    def refusals(self, engine: Engine) -> tuple[str, ...]:
+        """Codes of the lane's errors, each once."""
         findings = [finding for request, _ in self.models for finding in engine.check(request)]
         pair = deployment(self.spec, self.chip, tuple(self.models))
         findings += engine.check_deployment(replace(pair, chip_count=self.chip_count))
-        return {(finding.code, finding.field) for finding in findings if finding.severity == "error"}
+        return tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
 
 
 def alternatives(start: Setting, engine: Engine, *, chips: Mapping[str, Chip], sequences: int) -> tuple[Alternative, ...]:
-    """The least change of each kind with which the pools hold `sequences` of full length; pairs of changes where no single one does."""
+    """The least change of each kind with which the pools hold `sequences` of full length; pairs of changes where no single one does.
+
+    Only what the lane takes is named: a change that leaves another refusal in place would be refused again.
+    """
     candidates = (_kv_caches(start), _weights(start), _draft_parallel(start), _tensor_parallel(start), _chips(start, chips))
     kinds = [list(kind) for kind in candidates]
-    refused = start.refusals(engine)
 
     def first(changes: Sequence[Change]) -> Alternative | None:
         for change in changes:
             changed = start.changed(change, chips)
             found = changed.sequences(engine)
-            if found >= sequences and not _new(changed.refusals(engine), refused, change):
+            if found >= sequences and not changed.refusals(engine):
                 return Alternative({field: str(value) for field, value in change.items()}, found)
         return None
 
@@ -68,9 +70,18 @@ def alternatives(start: Setting, engine: Engine, *, chips: Mapping[str, Chip], s
     return tuple(alternative for alternative in found if alternative)
 
 
-def _new(refusals: set[tuple[str, str]], before: set[tuple[str, str]], change: Change) -> bool:
-    """Whether the lane refuses more than before, or still refuses a field that was changed."""
-    return any(refusal not in before or refusal[1] in change for refusal in refusals)
+def smaller_drafts(start: Setting, engine: Engine, chips: Mapping[str, Chip]) -> tuple[Alternative, ...]:
+    """Ways to make the draft's share of the first device smaller, each with what all pools then hold; without those the lane refuses."""
+    if len(start.models) < 2:
+        return ()
+    now, found = start.sequences(engine), []
+    for kind in ([{"draft.kv_cache": word} for word in KV_WORDS], list(_draft_parallel(start))):
+        tried = ((change, start.changed(change, chips)) for change in kind)
+        fitting = [(change, made.sequences(engine)) for change, made in tried if not made.refusals(engine)]
+        best = max(fitting, key=lambda pair: pair[1], default=None)
+        if best is not None and best[1] > now:
+            found.append(Alternative({field: str(value) for field, value in best[0].items()}, best[1]))
+    return tuple(found)
 
 
 def _kv_caches(start: Setting) -> Iterator[Change]:

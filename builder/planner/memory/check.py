@@ -4,9 +4,14 @@ import os
 from collections.abc import Iterator
 
 from builder.errors import Finding, Severity
+from builder.planner.lengths import shorter
 from builder.planner.memory.model import MemoryPlan
 from builder.planner.memory.needs import head_room_tokens, longest_context_tokens
 from builder.spec import PairSpec
+
+IDLE_SHARE = 0.1
+"""Of the memory of the devices without a draft: less unused memory is not worth a word."""
+CHIPS_OF_A_MACHINE = 8
 
 
 def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | None = None) -> Iterator[Finding]:
@@ -16,10 +21,12 @@ def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | N
         yield from _check_device(spec, plan)
         if plan.full_sequences:
             yield from _check_fractions(plan)
-            yield from _check_build_device(plan)
+            yield from _check_idle(spec, plan)
+            yield from _check_build_device(spec, plan)
     else:
         yield from _check_host(plan, host)
     yield from _check_build_host(plan, host)
+    yield from _check_offload(plan, host)
 
 
 def physical_memory_bytes() -> int:
@@ -76,16 +83,16 @@ def _batch(spec: PairSpec, plan: MemoryPlan) -> Finding:
 
 
 def _shorter(spec: PairSpec, longest: int) -> list[str]:
-    """A lower limit, with the input's share of it kept where the input would no longer fit."""
-    limits = spec.limits
-    inputs = limits.max_input_tokens * longest // limits.max_sequence_tokens
-    if inputs < 1:
-        return []
-    kept = "" if limits.max_input_tokens < longest else f" and limits.max_input_tokens: {inputs}"
-    return [f"limits.max_sequence_tokens: {longest}{kept}"]
+    """A lower limit, with every field that must change with it."""
+    changes = [f"{field}: {value}" for field, value in shorter(spec, longest).items()] if longest > 0 else []
+    return [" and ".join(changes)] if changes else []
 
 
 def _fix(plan: MemoryPlan, *limits: str) -> str:
+    """Ways out; where the lane refuses the pair anyway, only those that mend that too."""
+    if plan.refused:
+        mended = "".join(f", or set {alternative}" for alternative in plan.alternatives)
+        return f"mend {' and '.join(plan.refused)} first and plan again{mended}"
     ways = [*limits, *map(str, plan.alternatives)]
     return "set " + ", or ".join(ways) if ways else "take a smaller model, or split it over more chips than were tried"
 
@@ -113,16 +120,39 @@ def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
     yield Finding("MEM-FRACTIONS", "info", message, "kv_cache", f"{default} each", f"caps, or fractions of {fractions}")
 
 
-def _check_build_device(plan: MemoryPlan) -> Iterator[Finding]:
-    needed = plan.build_chip_count
-    if needed <= plan.chip_count:
+def _check_idle(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
+    """The draft lies on the first devices only, and its share there bounds the target's pool on all of them."""
+    target, draft = plan.share("target"), plan.share("draft")
+    if not (target and draft and len(draft.devices) < len(target.devices)):
         return
+    if plan.idle_bytes < IDLE_SHARE * plan.device_bytes * plan.idle_devices:
+        return
+    others = f"{plan.idle_devices} devices" if plan.idle_devices > 1 else "device"
+    ways = ", or ".join([*map(str, plan.smaller_drafts), "a smaller draft"])
+    message = (
+        f"The draft's {_gib(draft.total_bytes)} on the first device limit every pool to {plan.pool_tokens} tokens, so on the "
+        f"{others} without it {_gib(plan.idle_bytes)} stay unused; more tokens fit with {ways}. The limits can have {plan.needed_tokens} "
+        "tokens live at once; what a pool holds beyond them keeps prefixes for reuse."
+    )
+    fix = f"take {ways}"
+    severity: Severity = "info" if plan.full_sequences >= spec.limits.max_batch_size else "warning"
+    yield Finding("MEM-IDLE-DEVICES", severity, message, "draft", _gib(plan.idle_bytes), "", fix)
+
+
+def _check_build_device(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
+    """Machines have 1, 2, 4, 8 or 16 chips; a pair is often quantized on a larger one than serves it."""
+    if plan.build_chip_count <= plan.chip_count:
+        return
+    needed = 1 << (plan.build_chip_count - 1).bit_length()
+    word = spec.target.weights
+    export = f"a ModelOpt export with {word} weights" if word != "none" else ""
     message = (
         f"Quantizing and building takes, by estimate, the device memory of {needed} chips ({plan.chip}); the pair is to run on "
-        f"{plan.chip_count}."
+        f"{plan.chip_count}.{f' A checkpoint that is stored so already, as {export}, is not quantized again.' if export else ''}"
     )
-    fix = f"build where there are {needed} or more, or start from a checkpoint that is stored in these weights"
-    yield Finding("MEM-BUILD-DEVICE", "warning", message, "hardware.count", str(plan.chip_count), f">= {needed} to build", fix)
+    fix = f"build on a machine with {needed} of these chips{f', or start from {export}' if export else ''}"
+    severity: Severity = "info" if needed <= CHIPS_OF_A_MACHINE else "warning"
+    yield Finding("MEM-BUILD-DEVICE", severity, message, "hardware.count", str(plan.chip_count), f">= {needed} to build", fix)
 
 
 def _check_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
@@ -144,6 +174,18 @@ def _check_build_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
     fix = "build on a machine with more memory"
     severity: Severity = "info" if plan.device_bytes else "warning"  # a pair for a card is often planned on a laptop
     yield Finding("MEM-BUILD-HOST", severity, message, "", _gib(plan.build.host_memory_bytes), f"<= {_gib(host_bytes)}", fix)
+
+
+def _check_offload(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
+    """Blocks that leave a pool lie in the host's memory; which machine serves is not known, so this one is taken."""
+    if not 0 < host_bytes < plan.host_offload_bytes:
+        return
+    message = (
+        f"kv_cache.host_offload_bytes keeps {_gib(plan.host_offload_bytes)} of blocks in host memory, and this machine has "
+        f"{_gib(host_bytes)}."
+    )
+    field, fix = "kv_cache.host_offload_bytes", "lower it, or serve on a machine with more memory"
+    yield Finding("MEM-HOST-OFFLOAD", "warning", message, field, _gib(plan.host_offload_bytes), f"< {_gib(host_bytes)}", fix)
 
 
 def _full(spec: PairSpec) -> str:

@@ -66,7 +66,11 @@ class Alternative:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Memory of the pair. `device_bytes` 0 means that engines and pools lie in host memory and pools are as large as the limits need."""
+    """Memory of the pair. `device_bytes` 0 means that engines and pools lie in host memory and pools are as large as the limits need.
+
+    `refused` are the codes of what the lane refuses; `alternatives` make room where the limits do not fit, and `smaller_drafts` where the
+    draft crowds the first device.
+    """
 
     engine_kind: str
     default_pool_fraction: float | None
@@ -83,7 +87,9 @@ class MemoryPlan:
     shared_memory_bytes: int
     host_offload_bytes: int = 0
     load_orders: tuple[tuple[LoadStep, ...], ...] = ()
+    refused: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    smaller_drafts: tuple[Alternative, ...] = ()
 
     def share(self, role: str) -> EngineShare | None:
         """The engine of `role`, when the pair has one."""
@@ -114,6 +120,20 @@ class MemoryPlan:
         """Memory of the budget that no pool uses."""
         return max(0, self.budget_bytes - sum(engine.pool_bytes for engine in self.engines)) if self.device_bytes else 0
 
+    @property
+    def idle_bytes(self) -> int:
+        """Memory of the devices behind the first that no pool can use: pools are as large on every device as on the busiest one."""
+        if not self.device_bytes:
+            return 0
+        others = sorted({device for engine in self.engines for device in engine.devices})[1:]
+        used = [sum(engine.total_bytes for engine in self.engines if device in engine.devices) for device in others]
+        return sum(max(0, self.device_bytes - self.reserve_bytes - count) for count in used)
+
+    @property
+    def idle_devices(self) -> int:
+        """Devices that do not carry every engine."""
+        return len({d for e in self.engines for d in e.devices if any(d not in other.devices for other in self.engines)})
+
     def as_dict(self) -> dict[str, Any]:
         """For `tandem plan --json`."""
         device = {
@@ -123,6 +143,7 @@ class MemoryPlan:
             "reserve_bytes": self.reserve_bytes,
             "used_bytes": self.total_bytes,
             "stranded_bytes": self.stranded_bytes,
+            "idle_bytes": self.idle_bytes,
         }
         return {
             **{engine.role: engine.as_dict() for engine in self.engines},
@@ -135,4 +156,5 @@ class MemoryPlan:
             "host_offload_bytes": self.host_offload_bytes,
             "load_orders": [[asdict(step) for step in order] for order in self.load_orders],
             "alternatives": [{"changes": dict(a.changes), "sequences": a.sequences} for a in self.alternatives],
+            "smaller_drafts": [{"changes": dict(a.changes), "sequences": a.sequences} for a in self.smaller_drafts],
         }

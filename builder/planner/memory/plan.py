@@ -6,7 +6,7 @@ from math import ceil
 
 from builder.api import BuildNeeds, Chip, Engine
 from builder.hardware.chips import chips as known_chips
-from builder.planner.memory.alternatives import Setting, alternatives
+from builder.planner.memory.alternatives import Setting, alternatives, smaller_drafts
 from builder.planner.memory.model import Capacity, EngineShare, MemoryPlan
 from builder.planner.memory.needs import context_lengths, needed_tokens, sequence_tokens
 from builder.planner.memory.pools import TOGETHER, LoadStep, Occupant, load_orders, needed_fraction
@@ -51,12 +51,15 @@ def plan_memory(
         host_offload_bytes=spec.kv_cache.host_offload_bytes,
         load_orders=orders,
     )
+    start = Setting(spec, chip, spec.hardware.count, models)
+    others = known_chips() if chips is None else chips
+    if plan.idle_bytes and plan.full_sequences:
+        plan = replace(plan, smaller_drafts=smaller_drafts(start, engine, others))
     if tokens >= needed:
         return plan
     sequences = spec.limits.max_batch_size if plan.full_sequences else 1
-    start = Setting(spec, chip, spec.hardware.count, models)
-    others = known_chips() if chips is None else chips
-    return replace(plan, alternatives=alternatives(start, engine, chips=others, sequences=sequences))
+    found = alternatives(start, engine, chips=others, sequences=sequences)
+    return replace(plan, alternatives=found, refused=start.refusals(engine))
 
 
 def _orders(

@@ -18,7 +18,7 @@ def test_target_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
     target = checkpoint("target", max_positions=4096)
     finding = only(check(target, limits={"max_sequence_tokens": 4097}), "PAIR-CONTEXT", "error")
     assert finding.message == "The target models/target was made for 4096 positions, limits.max_sequence_tokens asks for 4097."
-    assert (finding.field, finding.fix) == ("limits.max_sequence_tokens", "set limits.max_sequence_tokens to 4096 or less")
+    assert (finding.field, finding.fix) == ("limits.max_sequence_tokens", "set limits.max_sequence_tokens to 4096")
     assert check(target, limits={"max_sequence_tokens": 4096}) == []
 
 
@@ -26,7 +26,7 @@ def test_the_way_out_of_a_short_context_names_every_field(checkpoint: MakeCheckp
     target = checkpoint("target", max_positions=131_072)
     limits = {"max_sequence_tokens": 200_000, "max_input_tokens": 190_000}
     finding = only(check(target, limits=limits), "PAIR-CONTEXT", "error")
-    assert finding.fix == "set limits.max_sequence_tokens to 131072 or less, limits.max_input_tokens to 121072"
+    assert finding.fix == "set limits.max_sequence_tokens to 131072, limits.max_input_tokens to 121072"
     assert check(target, limits={"max_sequence_tokens": 131_072, "max_input_tokens": 121_072}) == []
 
 
@@ -35,8 +35,8 @@ def test_the_way_out_names_gates_and_workload_too(checkpoint: MakeCheckpoint, ch
     target, work = checkpoint("target", max_positions=100), {"input_tokens": 1000, "output_tokens": 500}
     finding = check(target, planning={"workload": work})[0]
     assert finding.fix == (
-        "set limits.max_sequence_tokens to 100 or less, limits.max_input_tokens to 50, gates.speed.tokens to 99 or less, "
-        "gates.accuracy.window_tokens to 50 or less, planning.workload to 100 tokens or less in all"
+        "set limits.max_sequence_tokens to 100, limits.max_input_tokens to 50, gates.speed.tokens to 99, "
+        "gates.accuracy.window_tokens to 50, planning.workload.input_tokens to 50, planning.workload.output_tokens to 50"
     )
     smaller = {
         "limits": {"max_sequence_tokens": 100, "max_input_tokens": 50},
@@ -54,7 +54,7 @@ def test_draft_s_context(checkpoint: MakeCheckpoint, check: Check) -> None:
         "The draft models/draft was made for 2048 positions, limits.max_sequence_tokens asks for 3000 (the target models/target reaches "
         "131072); the draft reads every sequence to its end."
     )
-    assert finding.fix == "set limits.max_sequence_tokens to 2048 or less, or take a draft that reaches further"
+    assert finding.fix == "set limits.max_sequence_tokens to 2048, or take a draft that reaches further"
     assert check(target, draft, limits={"max_sequence_tokens": 2048}) == []
 
 

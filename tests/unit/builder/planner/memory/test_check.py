@@ -68,7 +68,7 @@ def test_a_sequence_that_does_not_fit(plan_pair: PlanPair) -> None:
         "pools, and 13.2 GiB of one card are left beside weights, activations, runtime and reserve."
     )
     assert found.fix == (
-        "set limits.max_sequence_tokens: 78618 and limits.max_input_tokens: 59980, or target.kv_cache: fp8 (1 sequence), "
+        "set limits.max_sequence_tokens: 78618 and limits.max_input_tokens: 47546, or target.kv_cache: fp8 (1 sequence), "
         "or target.weights: fp8 (1 sequence), or target.tensor_parallel: 2 and hardware.count: 2 (3 sequences)"
     )
 
@@ -83,7 +83,7 @@ def test_a_batch_that_does_not_fit_at_full_length(plan_pair: PlanPair) -> None:
     )
     assert (found.found, found.needed) == ("16", "<= 4")
     assert found.fix == (
-        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178 and limits.max_input_tokens: 8402, "
+        "set limits.max_batch_size: 4, or limits.max_sequence_tokens: 9178 and limits.max_input_tokens: 6410, "
         "or target.kv_cache: nvfp4 and draft.kv_cache: nvfp4 (17 sequences), "
         "or target.tensor_parallel: 4 and hardware.count: 4 (30 sequences)"
     )
@@ -110,12 +110,71 @@ def test_a_machine_that_cannot_build(plan_pair: PlanPair, chip: Any, severity: s
     assert found.message == "Building takes 100.0 GiB of host memory at its peak, and this machine has 64.0 GiB."
 
 
-def test_a_calibration_that_needs_more_cards_than_serve(plan_pair: PlanPair) -> None:
-    engine = {"build": BuildNeeds(0, 0, 197 * GIB)}
+@pytest.mark.parametrize(
+    ("build_gib", "severity", "chips"), [(81, "info", 2), (197, "info", 4), (600, "info", 8), (700, "warning", 16), (1300, "warning", 32)]
+)
+def test_a_calibration_that_needs_more_cards_than_serve(plan_pair: PlanPair, build_gib: int, severity: str, chips: int) -> None:
+    engine = {"build": BuildNeeds(0, 0, build_gib * GIB)}
     (found,) = findings(plan_pair, engine=engine, target_gib=3, draft_gib=2)
-    assert (found.code, found.severity, found.field) == ("MEM-BUILD-DEVICE", "warning", "hardware.count")
-    assert found.message == ("Quantizing and building takes, by estimate, the device memory of 3 chips (card); the pair is to run on 1.")
+    assert (found.code, found.severity, found.field) == ("MEM-BUILD-DEVICE", severity, "hardware.count")
+    assert found.message == (
+        f"Quantizing and building takes, by estimate, the device memory of {chips} chips (card); the pair is to run on 1. A checkpoint "
+        "that is stored so already, as a ModelOpt export with int8 weights, is not quantized again."
+    )
+    assert found.fix == f"build on a machine with {chips} of these chips, or start from a ModelOpt export with int8 weights"
+
+
+def test_as_many_cards_as_a_build_takes(plan_pair: PlanPair) -> None:
+    engine = {"build": BuildNeeds(0, 0, 197 * GIB)}
     assert findings(plan_pair, engine=engine, target_gib=3, draft_gib=2, hardware={"chip": "card", "count": 3}) == []
+
+
+def test_what_a_draft_on_the_first_device_leaves_unused_on_the_others(plan_pair: PlanPair) -> None:
+    eight = {"hardware": {"chip": "card", "count": 8}, "target_parallel": 8, "kv": (160 * 1024, 64 * 1024)}
+    (found,) = [f for f in findings(plan_pair, target_gib=240, draft_gib=14, **eight) if f.code != "MEM-FRACTIONS"]
+    assert (found.code, found.severity, found.field) == ("MEM-IDLE-DEVICES", "info", "draft")
+    assert found.message == (
+        "The draft's 40.1 GiB on the first device limit every pool to 426912 tokens, so on the 7 devices without it 280.4 GiB stay unused; "
+        "more tokens fit with draft.kv_cache: nvfp4 (478 sequences), or draft.tensor_parallel: 8 (825 sequences), or a smaller draft. "
+        "The limits can have 16640 tokens live at once; what a pool holds beyond them keeps prefixes for reuse."
+    )
+    small = findings(plan_pair, target_gib=240, draft_gib=1, **{**eight, "kv": (160 * 1024, 1024)})
+    assert "MEM-IDLE-DEVICES" not in {f.code for f in small}
+
+
+def test_memory_that_is_unused_while_sequences_wait_is_a_warning(plan_pair: PlanPair) -> None:
+    two = {"hardware": {"chip": "card", "count": 2}, "target_parallel": 2, "kv": (160 * 1024, 64 * 1024)}
+    limits = {"max_batch_size": 64, "max_input_tokens": 1024, "max_sequence_tokens": 32_768}
+    found = {f.code: f.severity for f in findings(plan_pair, target_gib=60, draft_gib=14, limits=limits, **two)}
+    assert found["MEM-IDLE-DEVICES"] == found["MEM-BATCH"] == "warning"
+
+
+def test_blocks_in_host_memory_must_fit_there(plan_pair: PlanPair) -> None:
+    (found,) = findings(plan_pair, host_gib=64, target_gib=3, draft_gib=2, kv_cache={"host_offload_bytes": 65 * GIB})
+    assert (found.code, found.severity, found.field) == ("MEM-HOST-OFFLOAD", "warning", "kv_cache.host_offload_bytes")
+    assert found.message == "kv_cache.host_offload_bytes keeps 65.0 GiB of blocks in host memory, and this machine has 64.0 GiB."
+    assert findings(plan_pair, host_gib=64, target_gib=3, draft_gib=2, kv_cache={"host_offload_bytes": 64 * GIB}) == []
+
+
+def test_a_pair_that_the_lane_refuses_is_told_to_mend_that_first(plan_pair: PlanPair) -> None:
+    refused: dict[str, Any] = {"engine": {"refused": ("int8",)}, "target": {"checkpoint": "t", "kv_cache": "int8"}}
+    limits = {"max_batch_size": 16, "max_input_tokens": 30_000, "max_sequence_tokens": 32_768}
+    (found,) = [f for f in findings(plan_pair, limits=limits, chips={"large": LARGE}, **refused) if f.code == "MEM-BATCH"]
+    assert found.fix == "mend RULE-TEST first and plan again, or set target.kv_cache: nvfp4 and draft.kv_cache: nvfp4 (17 sequences)"
+
+
+def test_ways_out_that_shorten_sequences_name_every_field(plan_pair: PlanPair) -> None:
+    changes: dict[str, Any] = {
+        "limits": {"max_batch_size": 400, "max_input_tokens": 1500, "max_sequence_tokens": 2048},
+        "planning": {"workload": {"input_tokens": 1000, "output_tokens": 500}},
+        "gates": {"speed": {"tokens": 400}},
+    }
+    (found,) = [f for f in findings(plan_pair, **changes) if f.code == "MEM-BATCH"]
+    assert found.fix == (
+        "set limits.max_batch_size: 70, or limits.max_sequence_tokens: 346 and limits.max_input_tokens: 173 and gates.speed.tokens: 345 "
+        "and gates.accuracy.window_tokens: 173 and planning.workload.input_tokens: 173 and planning.workload.output_tokens: 173, "
+        "or target.tensor_parallel: 4 and hardware.count: 4 (478 sequences)"
+    )
 
 
 def test_this_machines_memory_is_measured(plan_pair: PlanPair) -> None:
