@@ -54,8 +54,8 @@ def command(
         if as_json:
             click.echo(json.dumps({"schema": SCHEMA, "ok": False, "findings": [finding.as_dict() for finding in error.findings]}))
         raise
-    with progress_display("smallest hardware", quiet=options["quiet"] or not session.plan.goal_is_stated):
-        advice = session.smallest_hardware(places)
+    with progress_display("smallest hardware", quiet=options["quiet"] or not session.plan.goal_is_stated) as progress:
+        advice = None if old is not None else session.smallest_hardware(places, progress)
     if old is not None:
         show_difference(old, _as_dict(session, advice), as_json=as_json)
     elif as_json:

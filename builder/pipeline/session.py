@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder import registry
-from builder.api import PLAN_ONLY
+from builder.api import PLAN_ONLY, Progress
 from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, hub_source, known_digest, read_checkpoint
+from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
 from builder.planner import Plan, PlanContext, make_plan
@@ -49,9 +50,12 @@ class Session:
             plan = make_plan(pair, dataclasses.replace(context, folders=folders))
         return cls(plan, Workspace(root))
 
-    def smallest_hardware(self, places: Places) -> HardwareAdvice | None:
-        """The fewest chips of each kind that meet the pair file's goal; None where none is stated, or the pair could not be judged."""
-        return smallest_hardware(self.plan.pair, plan_many(places, self.plan.pair)) if self.plan.speed else None
+    def smallest_hardware(self, places: Places, progress: Progress = lambda _text, _share: None) -> HardwareAdvice | None:
+        """The fewest chips of each kind that meet the pair file's goal; None where none is stated, and for a refused pair."""
+        plan = self.plan
+        if not plan.ok or plan.speed is None or not plan.goal_is_stated:
+            return None
+        return smallest_hardware(plan.pair, plan_many(places, plan.pair), plan.memory, progress)
 
     def require_ok(self) -> None:
         """Raises FindingsError with every finding when the plan has an error, and when its lane is one that is planned only."""
@@ -95,5 +99,18 @@ def _is_sketch(folder: Path) -> bool:
 def plan_many(places: Places, pair: Pair) -> Callable[[Pair], Plan]:
     """Plans variants of a pair: what lies in its checkpoint folders is read once, and nothing is hashed."""
     context = session_context(places, places.build_root.resolve() / pair.spec.name, hash_weights=False)
-    many = dataclasses.replace(context, read=functools.cache(read_checkpoint), digest=lambda _folder: None)
+    many = dataclasses.replace(
+        context, read=functools.cache(read_checkpoint), read_tokenizer=_each_tokenizer_once(), digest=lambda _folder: None
+    )
     return lambda variant: make_plan(variant, many)
+
+
+def _each_tokenizer_once() -> Callable[[Path, Tokenizer | None], Tokenizer]:
+    known: dict[Path, Tokenizer] = {}
+
+    def read(folder: Path, like: Tokenizer | None = None) -> Tokenizer:
+        if folder not in known:
+            known[folder] = read_tokenizer(folder, like)
+        return known[folder]
+
+    return read

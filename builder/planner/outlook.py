@@ -38,9 +38,9 @@ def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outloo
     try:
         speed = _speed(pair, chip, models, memory)
     except RefusedError as error:
-        return Outlook(memory, None, None, needs, (*findings, *error.findings, *check_cost(spec, None)))
+        return Outlook(memory, None, None, needs, (*findings, *error.findings, *check_cost(spec, None, file=pair.file)))
     cost = plan_cost(spec, speed, spec.hardware.count)
-    findings += [*check_speed(spec, speed), *check_cost(spec, cost)]
+    findings += [*check_speed(spec, speed), *check_cost(spec, cost, file=pair.file)]
     return Outlook(memory, speed, cost, needs, tuple(findings))
 
 

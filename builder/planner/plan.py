@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from builder.api import PLAN_ONLY, BuildNeeds, Chip, Engine, EngineRequest, Role
 from builder.checkpoint import Checkpoint, ModelAccess, locate_checkpoint, read_checkpoint
+from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
 from builder.errors import Finding, TandemError
 from builder.hardware.chips import find_chip
 from builder.planner.checks import check_pair
@@ -91,6 +92,7 @@ class PlanContext:
     digest: Digest
     access: ModelAccess = field(default_factory=ModelAccess)
     read: Callable[[Path, str], Checkpoint] = read_checkpoint
+    read_tokenizer: Callable[[Path, Tokenizer | None], Tokenizer] = read_tokenizer
     folders: Mapping[Role, Path] = field(default_factory=dict)
 
 
@@ -107,7 +109,7 @@ def make_plan(pair: Pair, context: PlanContext) -> Plan:
         collected.add(checkpoint.findings)
     if target is None or (draft is None and spec.has_draft_model):
         return Plan(pair, collected.all, target, draft)
-    collected.add(check_pair(pair, target, draft))
+    collected.add(check_pair(pair, target, draft, context.read_tokenizer))
     if engine is None or chip is None:
         return Plan(pair, collected.all, target, draft)
     requests = _requests(spec, checkpoints)

@@ -1,7 +1,8 @@
 """All checks of a pair, in the order in which a person would ask."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from builder.checkpoint import Checkpoint
 from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
@@ -14,17 +15,19 @@ from builder.planner.checks.vocabulary import check_logits_width, check_vocabula
 from builder.spec import Pair
 
 
-def check_pair(pair: Pair, target: Checkpoint, draft: Checkpoint | None) -> Iterator[Finding]:
+def check_pair(
+    pair: Pair, target: Checkpoint, draft: Checkpoint | None, read: Callable[[Path, Tokenizer | None], Tokenizer] = read_tokenizer
+) -> Iterator[Finding]:
     """Everything that keeps target and draft from working together within the pair file's limits, in every lane.
 
     Findings carry no position in the pair file but its dotted field; nothing stops at the first.
     """
     findings: list[Finding] = []
-    tokenizer = _tokenizer(target, "target", None, findings)
+    tokenizer = _tokenizer(target, "target", None, findings, read)
     first = model_of(pair, "target", target, tokenizer)
     second = None
     if draft is not None:
-        second = model_of(pair, "draft", draft, _tokenizer(draft, "draft", tokenizer, findings))
+        second = model_of(pair, "draft", draft, _tokenizer(draft, "draft", tokenizer, findings, read))
     yield from findings
     yield from _check_limits(pair, first, second)
     for model in (first, second) if second else (first,):
@@ -48,9 +51,15 @@ def _check_models(pair: Pair, target: Model, draft: Model) -> Iterator[Finding]:
     yield from check_sizes(target, draft)
 
 
-def _tokenizer(checkpoint: Checkpoint, role: Role, like: Tokenizer | None, findings: list[Finding]) -> Tokenizer | None:
+def _tokenizer(
+    checkpoint: Checkpoint,
+    role: Role,
+    like: Tokenizer | None,
+    findings: list[Finding],
+    read: Callable[[Path, Tokenizer | None], Tokenizer],
+) -> Tokenizer | None:
     try:
-        return read_tokenizer(checkpoint.path, like)
+        return read(checkpoint.path, like)
     except RefusedError as error:
         said = {finding.code for finding in checkpoint.findings}
         findings += [_placed(finding, f"{role}.checkpoint") for finding in error.findings if finding.code not in said]

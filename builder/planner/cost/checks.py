@@ -2,24 +2,26 @@
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from pathlib import Path
 
 from builder.errors import Finding, Severity
-from builder.planner.cost.goal import goal_in_words
+from builder.planner.cost.goal_missed import goal_missed
 from builder.planner.cost.model import CostPlan
-from builder.planner.cost.words import money, rate
+from builder.planner.cost.words import money
 from builder.spec import PairSpec
 
 PRICE_IS_OLD_AFTER = timedelta(days=90)
 
 
-def check_cost(spec: PairSpec, cost: CostPlan | None, *, today: date | None = None) -> Iterator[Finding]:
-    """Findings of the price, and of the cost when speed could be worked out. `today` is the clock's day unless given."""
+def check_cost(spec: PairSpec, cost: CostPlan | None, *, file: Path = Path("CONFIG"), today: date | None = None) -> Iterator[Finding]:
+    """Findings of the price, and of the cost when speed could be worked out. `file` is the pair file, for what can be typed; `today` is
+    the clock's day unless given."""
     yield from _price(spec, today or date.today())
     if cost is None:
         return
     yield from _draft(spec, cost)
     yield from _paybacks(spec, cost)
-    yield from _goal(spec, cost)
+    yield from goal_missed(spec, cost, file)
 
 
 def _price(spec: PairSpec, today: date) -> Iterator[Finding]:
@@ -80,14 +82,3 @@ def _paybacks(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
     )
     fix = "set draft.method: none, or take a draft that the target agrees with more often"
     yield Finding("COST-NO-PAYBACK", "warning", message, "planning.engineering_cost", "no saving", "a saving at some load", fix)
-
-
-def _goal(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
-    point = cost.goal
-    if point is None or point.met:
-        return
-    needed = goal_in_words(spec.planning.goal)
-    found = f"{rate(point.tokens_per_s_per_user)} per user and {rate(point.tokens_per_s)} in all at batch {point.batch}"
-    message = f"the goal is {needed}, and the nearest that {spec.hardware.count} x {spec.hardware.chip} comes is {found}"
-    fix = f"look for what would meet it: tandem plan CONFIG --sweep chip={spec.hardware.chip},... --sweep count=1,2,4,8"
-    yield Finding("COST-GOAL-MISSED", "warning", message, "planning.goal", found, needed, fix)

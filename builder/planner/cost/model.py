@@ -79,11 +79,15 @@ class Payback:
 
 @dataclass(frozen=True)
 class GoalPoint:
-    """The batch at which the deployment comes closest to `planning.goal`; `reach` is the share of the goal there, 1 or more is met."""
+    """The batch at which the deployment comes closest to `planning.goal`; `reach` is the share of the goal there, 1 or more is met.
+
+    `replicas` is how many such deployments side by side meet it; None where none gives a user enough.
+    """
 
     reach: float
     batch: int
     tokens_per_s: float
+    replicas: int | None = None
 
     @property
     def met(self) -> bool:

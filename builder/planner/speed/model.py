@@ -1,6 +1,6 @@
 """Values of the speed plan, and the interface of a source of step times."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -84,6 +84,7 @@ class SpeedPlan:
     0 where it never does, None where it wins at every batch tried. `error_band` is the share by which rates may be off,
     `speedup_error_band` the share for their ratio. `longer_draft` is the draft length, beyond the limit, that is best at batch 1, with its
     speed-up. `disagreement` is the larger over the smaller of two providers' step times, None where only one could answer.
+    `row_at` predicts any other batch.
     """
 
     provider: str
@@ -101,6 +102,7 @@ class SpeedPlan:
     disagreement: float | None = None
     unverified: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    row_at: Callable[[int], BatchRow] | None = field(default=None, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         marks = {"provider": self.provider, "error_band": self.error_band, "speedup_error_band": self.speedup_error_band}

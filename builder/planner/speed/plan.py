@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from builder.planner.speed.aiconfigurator import CannotAnswerError
@@ -64,7 +65,15 @@ def _plan(
             disagreement=_disagreement(target, drafting.cycle, largest),
             unverified=_unverified(steps, target),
             notes=chosen.notes,
+            row_at=cache(lambda batch: _row_at(batch, drafting, chosen, target)),
         )
+
+
+def _row_at(batch: int, drafting: Drafting, chosen: Chosen, target: ModelOnChips) -> BatchRow:
+    """Prediction at a batch that is asked for once the plan stands."""
+    row = _with_anchor(drafting.row(batch), "speculative", target)
+    chosen.save()
+    return row
 
 
 def _drafting(spec: PairSpec, chosen: Chosen, file: MeasuredFile | None) -> tuple[Drafting, bool, str]:

@@ -1,6 +1,6 @@
 """Where step times come from: the user's table, aiconfigurator, or the roofline."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,10 +18,11 @@ PROBE_TOKENS = 1024
 
 @dataclass(frozen=True)
 class Chosen:
-    """Step times of the pair; `notes` says by role why a provider was passed over."""
+    """Step times of the pair; `notes` says by role why a provider was passed over, `save` keeps new figures for the next plan."""
 
     steps: Steps
     notes: Mapping[str, str]
+    save: Callable[[], None]
 
 
 @contextmanager
@@ -40,11 +41,15 @@ def chosen_steps(
     corrected = {
         role: _corrected(spec, steps, model) for (role, steps), model in zip(found.items(), (target, draft), strict=False) if model
     }
-    try:
-        yield Chosen(Steps(corrected["target"], corrected.get("draft")), notes)
-    finally:
+
+    def save() -> None:
         for steps in kept:
             steps.save()
+
+    try:
+        yield Chosen(Steps(corrected["target"], corrected.get("draft")), notes, save)
+    finally:
+        save()
 
 
 def _choose(

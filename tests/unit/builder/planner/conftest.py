@@ -1,5 +1,6 @@
 """Pairs and predicted speeds that tests of the planner's later parts share."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ from builder.planner.speed.constants import Overheads
 from builder.spec import Pair, load_pair
 
 MakePair = Callable[..., Pair]
+
+
+def speed_by_law(rate: Callable[[int], float], limit: int) -> SpeedPlan:
+    """A speed plan at powers of two up to `limit` whose rates, with and without drafts, are `rate` of the batch; any batch can be asked."""
+    plan = speed(*((batch, rate(batch), rate(batch)) for batch in (*(1 << i for i in range(limit.bit_length())), limit)))
+    return dataclasses.replace(plan, row_at=lambda batch: speed((batch, rate(batch), rate(batch))).saturation)
 
 
 def speed(*rows: tuple[int, float, float]) -> SpeedPlan:

@@ -97,7 +97,7 @@ def test_goal_that_is_missed(make_pair: Callable[..., Pair]) -> None:
     assert (finding.code, finding.severity, finding.field) == ("COST-GOAL-MISSED", "warning", "planning.goal")
     assert finding.message == (
         "the goal is 30 tokens/s per user and 3,000 tokens/s in all, and the nearest that 1 x h200_sxm comes is 40.6 tokens/s per user "
-        "and 2,600 tokens/s in all at batch 64"
+        "and 2,600 tokens/s in all at batch 64, the largest batch that serve.max_concurrent_requests allows"
     )
 
 
