@@ -10,6 +10,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 Weights = Literal["none", "fp8", "nvfp4", "int8", "int4", "int4_awq", "int8_sq"]
 KvCache = Literal["auto", "fp32", "bf16", "fp8", "int8", "nvfp4", "int4"]
 Port = Annotated[int, Field(ge=1, le=65535)]
+Parallel = Annotated[int, Field(ge=1, le=1024)]
+"""Chips that one model is split over; far above every deployment."""
+Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -33,7 +36,7 @@ class HardwareSpec(Section):
     """Where the deployment runs."""
 
     chip: str = Field("cpu", description="What the engines run on: a row of configs/chips.yaml; cpu for the OpenVINO lane.")
-    count: int = Field(1, ge=1, description="Number of chips.")
+    count: int = Field(1, ge=1, le=1024, description="Number of chips.")
 
 
 class TargetSpec(Section):
@@ -44,8 +47,8 @@ class TargetSpec(Section):
     )
     weights: Weights = Field("int8", description="Weight precision of the engine.")
     kv_cache: KvCache = Field("auto", description="Precision of the paged KV cache; auto is the lane's own choice.")
-    tensor_parallel: int = Field(1, ge=1)
-    pipeline_parallel: int = Field(1, ge=1)
+    tensor_parallel: Parallel = 1
+    pipeline_parallel: Parallel = 1
 
 
 class DraftSpec(Section):
@@ -58,7 +61,7 @@ class DraftSpec(Section):
     checkpoint: str | None = Field(None, min_length=1, description="Checkpoint folder or hub id of the draft model.")
     weights: Weights = Field("int8", description="Weight precision of the draft engine.")
     kv_cache: KvCache = Field("auto", description="Precision of the draft's KV cache.")
-    tensor_parallel: int = Field(1, ge=1)
+    tensor_parallel: Parallel = 1
 
     @model_validator(mode="after")
     def _checkpoint_fits_method(self) -> "DraftSpec":
@@ -80,18 +83,18 @@ class SpeculationSpec(Section):
 class KvCacheSpec(Section):
     """The paged KV cache of both engines."""
 
-    tokens_per_block: int = Field(32, ge=1)
+    tokens_per_block: int = Field(32, ge=1, le=65_536)
     reuse: bool = Field(True, description="Reuse blocks of a common prefix. Draft-target speculation needs it.")
-    host_offload_bytes: int = Field(0, ge=0)
+    host_offload_bytes: int = Field(0, ge=0, le=1 << 50)
 
 
 class LimitsSpec(Section):
     """What the engines are built for, in sequences and tokens."""
 
-    max_batch_size: int = Field(8, ge=1)
-    max_input_tokens: int = Field(1536, ge=1)
-    max_sequence_tokens: int = Field(2048, ge=2, description="Prompt and answer together.")
-    max_batched_tokens: int = Field(1024, ge=2, description="Most tokens fed in one forward pass.")
+    max_batch_size: int = Field(8, ge=1, le=65_536)
+    max_input_tokens: Tokens = 1536
+    max_sequence_tokens: int = Field(2048, ge=2, le=100_000_000, description="Prompt and answer together.")
+    max_batched_tokens: int = Field(1024, ge=2, le=100_000_000, description="Most tokens fed in one forward pass.")
 
     @model_validator(mode="after")
     def _input_fits_sequence(self) -> "LimitsSpec":
@@ -111,7 +114,7 @@ class ServeSpec(Section):
     grpc_port: Port = 8001
     metrics_port: Port = 8002
     openai_port: Port = 9000
-    max_concurrent_requests: int = Field(64, ge=1, description="Requests that the orchestrator works on at once; more wait.")
+    max_concurrent_requests: int = Field(64, ge=1, le=65_536, description="Requests that the orchestrator works on at once; more wait.")
 
     @model_validator(mode="after")
     def _ports_differ(self) -> "ServeSpec":
@@ -125,7 +128,7 @@ class LosslessGate(Section):
     """Speculative output against target-only output, token ids compared."""
 
     prompts: int = Field(24, ge=1, le=30, description="Of the 30 that come with this release.")
-    tokens: int = Field(64, ge=1, description="New tokens a prompt.")
+    tokens: Tokens = Field(64, description="New tokens a prompt.")
     near_tie_logits: float = Field(
         0.0, ge=0, description="A difference passes only if the target's logits of both tokens are closer than this; 0 allows none."
     )
@@ -150,8 +153,8 @@ class SpeedGate(Section):
     """Target-only against speculative service, side by side in one run."""
 
     prompts_per_kind: int = Field(4, ge=1, le=5, description="Of the 5 of each kind that come with this release.")
-    tokens: int = Field(128, ge=1, description="Most new tokens a prompt.")
-    repeats: int = Field(3, ge=1)
+    tokens: Tokens = Field(128, description="Most new tokens a prompt.")
+    repeats: int = Field(3, ge=1, le=1000)
     min_speedup_mix: float = Field(1.0, ge=0)
     min_speedup_kind: float = Field(0.97, ge=0)
 
