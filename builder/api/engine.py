@@ -48,7 +48,11 @@ class EngineRequest:
 
 @dataclass(frozen=True)
 class Deployment:
-    """The whole pair as a lane sees it, for rules that concern more than one engine. `method` is the pair file's `draft.method`."""
+    """The whole pair as a lane sees it, for rules that concern more than one engine.
+
+    `method` is the pair file's `draft.method`; `max_prompt_tokens` its `limits.max_input_tokens`, the longest prompt of a user: engines are
+    built for longer ones (`max_input_tokens`), because the orchestrator sends the grown sequence as a prompt.
+    """
 
     chip: Chip
     chip_count: int
@@ -62,18 +66,22 @@ class Deployment:
     reuse: bool
     host_offload_bytes: int
     topology: Literal["orchestrated", "single"]
+    max_prompt_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class EngineMemory:
     """Memory of one engine on each of its devices: weights, keys and values of all layers for one token, activations at the built limits,
-    and what the lane takes besides. `kv_cache` is the precision that `auto` stood for, in the pair file's words."""
+    and what the lane takes besides. `kv_cache` is the precision that `auto` stood for, in the pair file's words; `lookup_bytes` the part of
+    the weights of which a pass reads a row for each token, None where the lane does not say: an embedding that is not the output layer too.
+    """
 
     weights_bytes: int
     kv_bytes_per_token: int
     other_bytes: int = 0
     activation_bytes: int = 0
     kv_cache: str = ""
+    lookup_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,8 @@ class Engine(Protocol):
     default_pool_fraction: float | None
     """Share of the free device memory that an engine takes for its paged cache when nobody says how much; None where the lane has no such
     setting."""
+    adapts_draft_length: bool
+    """Whether each round's draft length may be chosen when `speculation.adaptive` is true; False where the lane's is fixed when it starts."""
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         """Everything that can be refused of one engine from small files, without heavy packages."""

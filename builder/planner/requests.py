@@ -47,4 +47,5 @@ def deployment(spec: PairSpec, chip: Chip, models: tuple[tuple[EngineRequest, Mo
         reuse=spec.kv_cache.reuse,
         host_offload_bytes=spec.kv_cache.host_offload_bytes,
         topology=spec.serve.topology,
+        max_prompt_tokens=spec.limits.max_input_tokens,
     )

@@ -14,6 +14,11 @@ CONVERTED = ("tensorrt_llm", "tensorrt_llm_engine")
 """Kinds of checkpoint whose precision is fixed, also where it is none."""
 
 
+def is_fixed(stored: StoredFormat) -> bool:
+    """Whether a checkpoint's weights stay what they are: it is quantized or converted already, and nothing is calibrated."""
+    return bool(stored.weights) or stored.kind in CONVERTED
+
+
 @dataclass(frozen=True)
 class ChipSupport:
     """A compute capability and the first release of the lane that supports it."""
@@ -113,11 +118,6 @@ class Lane:
         if asked != "auto":
             return asked
         return next((row.name for row in self.kv_cache.values() if stored.kv_cache in row.algorithms), UNQUANTIZED_KV)
-
-    def is_made(self, weights: str, stored: StoredFormat) -> bool:
-        """Whether a checkpoint holds the asked weights already: nothing is calibrated or converted to other numbers."""
-        row = self.weights.get(weights)
-        return stored.kind in CONVERTED or (row is not None and bool(stored.weights) and stored.weights in row.algorithms)
 
     @property
     def default_release(self) -> Release:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from builder.api import BuildNeeds, EngineMemory, EngineRequest, ModelShape, StoredFormat
-from plugins.nvidia.lanes import find_lane
+from plugins.nvidia.lanes import find_lane, is_fixed
 
 SIXTEEN_BIT_BYTES = 2
 NUMBERS_PER_SCALE = 16
@@ -29,6 +29,7 @@ def engine_memory(request: EngineRequest, shape: ModelShape, lane: str, stored: 
         other_bytes=facts["runtime_bytes"][request.role] + nccl_bytes,
         activation_bytes=activation_bytes(request, shape),
         kv_cache=kv_cache,
+        lookup_bytes=lookup_bytes(request, shape, lane),
     )
 
 
@@ -44,7 +45,7 @@ def build_needs(request: EngineRequest, shape: ModelShape, lane: str, stored: St
     if stored.kind == "tensorrt_llm_engine":
         return BuildNeeds(0, ranks * rank_bytes)
     device_bytes = rank_bytes + activation_bytes(request, shape)
-    if request.weights in facts["calibrated"] and not find_lane(lane).is_made(request.weights, stored):
+    if request.weights in facts["calibrated"] and not is_fixed(stored):
         device_bytes = max(device_bytes, int(shape.parameters * facts["calibration_bytes_per_parameter"] / ranks))
     return BuildNeeds(int(shape.parameters * facts["host_bytes_per_parameter"]), 2 * ranks * rank_bytes, device_bytes)
 
@@ -65,6 +66,15 @@ def weights_bytes(request: EngineRequest, shape: ModelShape, lane: str) -> int:
     if request.pipeline_parallel > 1:
         return math.ceil(block_bytes * largest_stage(shape.layers, request.pipeline_parallel) / shape.layers + first)
     return math.ceil(block_bytes + first + (last if traits["tied_head_copied"] or not shape.tied_head else 0))
+
+
+def lookup_bytes(request: EngineRequest, shape: ModelShape, lane: str) -> int:
+    """The embedding on the largest rank; 0 where it is the output layer too."""
+    traits = _facts()["lanes"][lane]
+    if shape.tied_head and not traits["tied_head_copied"]:
+        return 0
+    embedding = shape.embedding_parameters or shape.vocab_size * shape.hidden_size
+    return math.ceil(SIXTEEN_BIT_BYTES * embedding / (request.tensor_parallel if traits["embedding_sharded"] else 1))
 
 
 def kv_bytes_per_token(shape: ModelShape, kv_cache: str, tensor_parallel: int = 1, pipeline_parallel: int = 1) -> int:

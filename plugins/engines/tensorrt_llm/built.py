@@ -48,14 +48,14 @@ def takes_drafts(case: Case) -> Findings:
         if side.role != "target" or not case.drafts:
             continue
         details = side.facts.stored.details
-        built = int(details.get("max_draft_tokens", "0"))
+        external = details.get("speculative_decoding_mode") == EXTERNAL_DRAFTS
+        built = _count(details.get("max_draft_tokens", "")) if external else 0
         if asked > built:
-            external = details.get("speculative_decoding_mode") == EXTERNAL_DRAFTS
             why = "" if external else f" (it was built without {EXTERNAL_DRAFTS})"
             message = f"The plan asks for {asked} draft tokens, and the target's engine takes {built}{why}: such a request is rejected."
-            lower = f"set speculation.max_draft_tokens to {built} or less, or " if built else ""
+            lower = f"set speculation.max_draft_tokens to {built} or less, or " if built else "set draft.method: none, or "
             field = "speculation.max_draft_tokens"
-            fix = f"{lower}build the target again with max_draft_len {asked}"
+            fix = f"{lower}build the target again with --speculative_decoding_mode {EXTERNAL_DRAFTS} --max_draft_len {asked}"
             yield finding("RULE-ENGINE-DRAFTS", "error", field, message, found=asked, needed=f"<= {built}", fix=fix)
 
 
@@ -79,7 +79,7 @@ def features_fit(case: Case) -> Findings:
     """R04, R02: features that the builder switched off, or that were never asked for, show in the engine's record."""
     for side in engines(case):
         build = _build(side)
-        plugins = build.get("plugin_config", {})
+        plugins = _object(build.get("plugin_config"))
         field = side.field("checkpoint")
         if (case.drafts or case.deployment.reuse) and plugins.get("use_paged_context_fmha") is False:
             wish = "draft tokens" if case.drafts else "block reuse"
@@ -94,8 +94,16 @@ def features_fit(case: Case) -> Findings:
 
 def _build(side: Side) -> Mapping[str, Any]:
     """`build_config` of the engine's record: the values after the builder's corrections."""
-    found = side.facts.config.get("build_config", {})
-    return found if isinstance(found, Mapping) else {}
+    return _object(side.facts.config.get("build_config"))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A JSON object; empty for anything else that a record may hold."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
 
 
 BUILT_RULES = (same_release, same_chip, takes_drafts, limits_fit, features_fit)

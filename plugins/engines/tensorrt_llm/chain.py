@@ -79,7 +79,10 @@ def _fp8_cache(side: Side, sm: int) -> list[Break]:
     needed = any_of(side.lane.fp8_class)
     reason = f"FP8 KV keeps paged context FMHA only with {needed} weights, and the {side.role}'s are {weights}: the builder switches it off"
     words = [w for w, row in side.lane.weights.items() if row.algorithms[0] in side.lane.fp8_class and row.runs_on(sm)]
-    fix = f"set {side.field('weights')} to {any_of(words)}, or {field}: bf16" if words else f"set {field}: bf16"
+    if side.facts.stored.weights:  # what is stored is not quantized again
+        fix = f"set {field}: bf16, or point {side.field('checkpoint')} at a checkpoint with {needed} weights"
+    else:
+        fix = f"set {side.field('weights')} to {any_of(words)}, or {field}: bf16" if words else f"set {field}: bf16"
     return [Break("RULE-KV-FP8-WEIGHTS", field, reason, weights, needed, fix)]
 
 
@@ -89,18 +92,29 @@ def chunked_context(case: Case) -> Findings:
     longest, tokens = target.request.max_input_tokens, target.request.max_batched_tokens
     if longest <= tokens:
         return
+    subject = _long_prompts(case.deployment.max_prompt_tokens or longest, longest)
     broken = paged_context_breaks(target, case.sm)
     if broken and (case.drafts or case.deployment.reuse):
         return  # the chain says it already
     field = "limits.max_batched_tokens"
     if target.option("chunked_context") is False or broken:
         reason = f"{broken[0].reason}, and chunks need it" if broken else "chunked_context is off"
-        message = f"A prompt of {longest} tokens does not fit a pass of {tokens}, so it must be read in chunks; but {_lower(reason)}."
+        message = f"{subject}, more than a pass of {tokens} takes, so they must be read in chunks; but {_lower(reason)}."
         fix = f"set {field} to {longest} or more, or remove what switches chunked context off"
         yield finding("RULE-CHUNKED", "error", field, message, found=tokens, needed=f">= {longest}", fix=fix)
     else:
-        message = f"Prompts of more than {tokens} tokens, up to {longest}, are read in chunks: chunked context is on at run time."
+        message = f"{subject}; what is longer than a pass of {tokens} is read in chunks: chunked context is on at run time."
         yield finding("RULE-CHUNKED-ON", "info", field, message, found=tokens, fix=f"{longest} or more reads them in one pass")
+
+
+def _long_prompts(asked: int, built: int) -> str:
+    """The user's longest prompt, and why the engine is built for longer ones."""
+    if built <= asked:
+        return f"Prompts have up to {asked} tokens"
+    return (
+        f"Prompts have up to {asked} tokens (limits.max_input_tokens), and the sequences that the orchestrator sends as a prompt in each "
+        f"round grow to {built}"
+    )
 
 
 def _lower(reason: str) -> str:

@@ -1,13 +1,18 @@
 """Which number formats the chip and the lane have."""
 
+from dataclasses import replace
+
 from builder.api import Finding
-from plugins.nvidia.lanes import Precision
+from plugins.nvidia.lanes import Precision, is_fixed
+from plugins.nvidia.memory import engine_memory
 from plugins.nvidia.releases import at_least
 from plugins.nvidia.rules.case import Case, Findings, Side, any_of, finding
 
 FAMILIES = {80: "Ampere", 89: "Ada", 90: "Hopper", 100: "Blackwell"}
 """Where a compute capability begins, for messages."""
 NEWEST_SM = 129
+POOL_ROOM = 0.05
+"""Of a chip's memory, the least for a cache and a reserve."""
 SHORT = {"": "unquantized", "none": "unquantized"}
 
 
@@ -55,9 +60,25 @@ def _weights(case: Case, side: Side, row: Precision) -> Finding:
     else:
         message = f"{name} weights cannot run on {chip}, which is sm_{sm}: {row.not_why}."
         needed = _outside(row)
-    words = [word for word, other in case.lane.weights.items() if other.runs_on(sm) and word != side.request.weights]
-    fix = f"set {side.field('weights')} to {any_of(words)}, or choose a chip with {needed}"
+    fix = f"{_other_weights(case, side)}choose a chip with {needed}"
     return finding("RULE-WEIGHTS-CHIP", "error", side.field("weights"), message, found=f"sm_{sm}", needed=needed, fix=fix)
+
+
+def _other_weights(case: Case, side: Side) -> str:
+    """Weights that run on the chip, of those that leave room for a cache where any do; of a checkpoint that is quantized, none."""
+    words = [word for word, row in case.lane.weights.items() if row.runs_on(case.sm) and word != side.request.weights]
+    if is_fixed(side.facts.stored):
+        return f"point {side.field('checkpoint')} at the unquantized model, or "
+    fitting = [word for word in words if _fits(case, side, word)]
+    return f"set {side.field('weights')} to {any_of(fitting or words)}, or "
+
+
+def _fits(case: Case, changed: Side, word: str) -> bool:
+    """Whether both engines load on one chip and leave room, with other weights on one side."""
+    requests = [replace(s.request, weights=word) if s.role == changed.role else s.request for s in case.sides]
+    memory = [engine_memory(r, s.shape, case.lane.kind, s.facts.stored) for r, s in zip(requests, case.sides, strict=True)]
+    own = sum(m.weights_bytes + m.activation_bytes + m.other_bytes for m in memory)
+    return own < case.deployment.chip.memory_bytes * (1 - POOL_ROOM)
 
 
 def kv_cache_on_chip(case: Case) -> Findings:

@@ -15,8 +15,9 @@ def enough_chips(case: Case) -> Findings:
         if ranks > count:
             split = f"tensor_parallel {request.tensor_parallel} x pipeline_parallel {request.pipeline_parallel}"
             message = f"The {side.role}'s {split} takes {ranks} chips, and hardware.count is {count}."
-            fix = f"set hardware.count to {ranks}, or a smaller {side.field('tensor_parallel')}"
-            field = side.field("tensor_parallel")
+            fields = [side.field(name) for name in ("tensor_parallel", "pipeline_parallel") if getattr(request, name) > 1]
+            fix = f"set hardware.count to {ranks}, or a smaller {any_of(fields)}"
+            field = fields[0]
             yield finding("RULE-WORLD-SIZE", "error", field, message, found=ranks, needed=f"<= {count}", fix=fix)
 
 
@@ -109,8 +110,17 @@ def pipeline(case: Case) -> Findings:
         yield finding("RULE-PP-UNEVEN", "warning", field, message, found=stages, needed=sizes, fix=f"set {field} to {sizes}")
     if case.drafts and stages > 1:
         message = "Upstream documents draft tokens with tensor parallelism only; each draft round would wait for every pipeline stage."
-        fix = f"set {field}: 1 and target.tensor_parallel: {side.ranks}"
+        fix = f"set {field}: 1 and {_no_stages(case)}"
         yield finding("RULE-PP-DRAFTS", "warning", field, message, found=stages, needed=1, fix=fix)
+
+
+def _no_stages(case: Case) -> str:
+    """Splits of the target by heads alone: the same number of chips, or else the next smaller and the next larger split that works."""
+    shape, ranks, count = case.target.shape, case.target.ranks, case.deployment.chip_count
+    sizes = [n for n in range(1, MOST_RANKS + 1) if not shape.heads or _splits(shape.heads, shape.kv_heads, n)]
+    near = [ranks] if ranks in sizes else [*[n for n in sizes if n < ranks][-1:], *[n for n in sizes if n > ranks][:1]]
+    ways = [f"target.tensor_parallel: {n}" + (f" with hardware.count: {n}" if n > count or count == ranks != n else "") for n in near]
+    return any_of(ways)
 
 
 def draft_split(case: Case) -> Findings:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from builder.api import Deployment, Finding
-from plugins.nvidia.lanes import Lane
+from plugins.nvidia.lanes import Lane, find_lane
 from plugins.nvidia.releases import (
     Release,
     at_least,
@@ -54,14 +54,22 @@ def _unknown(asked: str, lane: Lane) -> Finding:
     near = nearest_release(asked, lane.releases).name
     message = f"No TensorRT-LLM release {asked} is in the capability data; the nearest name is {near}."
     known = ", ".join(r.name for r in lane.releases)
-    fix = f'write release: "{near}", or add a row to configs/releases.yaml'
+    fix = f'set engine.release: "{near}", or add a row to configs/releases.yaml'
     return finding("RULE-RELEASE-UNKNOWN", "error", FIELD, message, found=asked, needed=known, fix=fix)
 
 
 def _out_of_range(asked: str, lane: Lane) -> Finding:
     message = f"TensorRT-LLM {asked} lies outside {lane.range}, the releases of engine.kind {lane.kind} ({lane.title}): {lane.outside}."
-    fix = f'set engine.release to "{lane.default}", or engine.kind: {lane.other}'
+    fix = f'set engine.release: "{lane.default}"{_other_lane(asked, find_lane(lane.other))}'
     return finding("RULE-RELEASE-RANGE", "error", FIELD, message, found=asked, needed=lane.range, fix=fix)
+
+
+def _other_lane(asked: str, other: Lane) -> str:
+    """The other lane as a way out, with a release that it has."""
+    if not other.has(release_number(asked)):
+        return ""
+    near = nearest_release(asked, other.releases).name
+    return f", or engine.kind: {other.kind}" + ("" if known_release(asked) else f' with engine.release: "{near}"')
 
 
 def release_candidate(case: Case) -> Findings:

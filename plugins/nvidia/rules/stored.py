@@ -1,7 +1,7 @@
 """What a checkpoint already is, against what the pair file makes of it."""
 
 from builder.api import Finding
-from plugins.nvidia.lanes import CONVERTED
+from plugins.nvidia.lanes import CONVERTED, is_fixed
 from plugins.nvidia.rules.case import Case, Findings, Side, any_of, finding
 
 
@@ -10,7 +10,7 @@ def stored_weights(case: Case) -> Findings:
     for side in case.sides:
         stored, asked = side.facts.stored, side.request.weights
         algorithm = stored.weights
-        if (algorithm or stored.kind in CONVERTED) and algorithm not in _algorithms(side, asked):
+        if is_fixed(stored) and algorithm not in _algorithms(side, asked):
             yield _stored_weights(side, algorithm, asked)
 
 

@@ -8,8 +8,8 @@ from plugins.nvidia.rules.case import Findings, any_of, finding
 
 
 def check_words(request: EngineRequest, lane: Lane) -> list[Finding]:
-    """Weights, cache and options of one engine that the lane has not."""
-    return [*_weights(request, lane), *_kv_cache(request, lane), *_options(request, lane)]
+    """Weights, cache and options of one engine that the lane has not; options are the pair's and said once, with the target."""
+    return [*_weights(request, lane), *_kv_cache(request, lane), *(_options(request, lane) if request.role == "target" else ())]
 
 
 def _weights(request: EngineRequest, lane: Lane) -> Findings:

@@ -169,6 +169,7 @@ def test_calibrating_a_70b_takes_more_than_210_gb_of_device_memory() -> None:
         StoredFormat("modelopt", "FP8"),
         StoredFormat("modelopt", "MIXED_PRECISION"),
         StoredFormat("huggingface", "FP8_PER_CHANNEL_PER_TOKEN"),
+        StoredFormat("huggingface", "FP8_BLOCK_SCALES"),
         StoredFormat("tensorrt_llm", "FP8"),
     ],
 )

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from builder.api import StoredFormat
-from plugins.nvidia.rules import check_common
-from tests.unit.plugins.nvidia.pairs import Changes, alone, deployment, with_code
+from plugins.nvidia.memory import engine_memory
+from plugins.nvidia.rules import Case, check_common, find_lane
+from tests.unit.plugins.nvidia.pairs import LLAMA_70B, Changes, alone, deployment, with_code
 
 LANE = "tensorrt_llm"
 MODELOPT_FP8 = StoredFormat("modelopt", weights="FP8", kv_cache="FP8", kv_scales="good")
@@ -475,3 +476,67 @@ def test_a_known_issue_of_one_model_family() -> None:
 def test_path_is_free() -> None:
     """Common rules read no files."""
     assert check_common(deployment(path=Path("/nowhere")), LANE) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "fix"),
+    [
+        ({"chip_count": 1, "target": {"pipeline_parallel": 2}}, "RULE-WORLD-SIZE", "or a smaller target.pipeline_parallel"),
+        ({"chip_count": 1, "target": {"tensor_parallel": 2}}, "RULE-WORLD-SIZE", "or a smaller target.tensor_parallel"),
+        (
+            {"chip_count": 2, "target": {"tensor_parallel": 2, "pipeline_parallel": 2}},
+            "RULE-WORLD-SIZE",
+            "or a smaller target.tensor_parallel or target.pipeline_parallel",
+        ),
+        (
+            {"chip_count": 2, "target": {"pipeline_parallel": 2}},
+            "RULE-PP-DRAFTS",
+            "set target.pipeline_parallel: 1 and target.tensor_parallel: 2",
+        ),
+        (
+            {"chip_count": 3, "target": {"pipeline_parallel": 3}},
+            "RULE-PP-DRAFTS",
+            "set target.pipeline_parallel: 1 and target.tensor_parallel: 2 with hardware.count: 2 or target.tensor_parallel: 4 "
+            "with hardware.count: 4",
+        ),
+        (
+            {"chip_count": 200, "target": {"pipeline_parallel": 200}},
+            "RULE-PP-DRAFTS",
+            "set target.pipeline_parallel: 1 and target.tensor_parallel: 64 with hardware.count: 64",
+        ),
+        ({"target": {"release": "0.17.0"}}, "RULE-RELEASE-RANGE", 'set engine.release: "1.2.1"'),
+        ({"target": {"release": "1.3.0rc20"}}, "RULE-RELEASE-RANGE", 'set engine.release: "1.2.1", or engine.kind: tensorrt_llm_pytorch'),
+        (
+            {"target": {"release": "1.3.0"}},
+            "RULE-RELEASE-RANGE",
+            'set engine.release: "1.2.1", or engine.kind: tensorrt_llm_pytorch with engine.release: "1.3.0rc27"',
+        ),
+        (
+            {"chip": "a100_sxm", "draft": {"weights": "int8"}},
+            "RULE-WEIGHTS-CHIP",
+            "set target.weights to int8, int4, int4_awq or int8_sq, or choose a chip with sm_89 or newer",
+        ),
+        (
+            {"chip": "a100_sxm", "target": {"weights": "int4"}},
+            "RULE-WEIGHTS-CHIP",
+            "set draft.weights to none, int8, int4, int4_awq or int8_sq, or choose a chip with sm_89 or newer",
+        ),
+        (
+            {"chip": "a100_sxm", "draft": {"weights": "int8"}, "target_stored": StoredFormat("modelopt", "FP8")},
+            "RULE-WEIGHTS-CHIP",
+            "point target.checkpoint at the unquantized model, or choose a chip with sm_89 or newer",
+        ),
+    ],
+)
+def test_ways_out_are_not_refused_when_they_are_followed(changes: Changes, code: str, fix: str) -> None:
+    changes = dict(changes)
+    (found,) = with_code(check_common(deployment(changes.pop("chip", "h200_sxm"), **changes), LANE), code)
+    assert found.fix.endswith(fix)
+
+
+@pytest.mark.parametrize(("asked", "stored"), [("auto", "FP8"), ("auto", ""), ("fp8", ""), ("auto", "INT8")])
+def test_memory_and_rules_see_the_same_cache(asked: str, stored: str) -> None:
+    facts = StoredFormat("huggingface", "FP8", stored)
+    made = deployment(target={"kv_cache": asked}, target_stored=facts)
+    side = Case(made, find_lane(LANE), find_lane(LANE).default_release).target
+    assert side.kv_cache == engine_memory(made.target, LLAMA_70B, LANE, facts).kv_cache

@@ -84,22 +84,23 @@ ROWS: list[Row] = [
         "limits.max_batched_tokens",
         {"both": {"options": {"chunked_context": False}, "max_batched_tokens": 4096}},
         {"both": {"options": {"chunked_context": False}, "max_batched_tokens": 8191}},
-        "A prompt of 8191 tokens does not fit a pass of 4096, so it must be read in chunks; but chunked_context is off.",
+        "Prompts have up to 8191 tokens, more than a pass of 4096 takes, so they must be read in chunks; but chunked_context is off.",
     ),
     (
         "RULE-CHUNKED",
         "limits.max_batched_tokens",
         alone(target={"kv_cache": "int8", "max_batched_tokens": 4096}, reuse=False),
         alone(target={"kv_cache": "int8"}, reuse=False),
-        "A prompt of 8191 tokens does not fit a pass of 4096, so it must be read in chunks; but INT8 KV of the target switches paged "
-        "context FMHA off, and chunks need it.",
+        "Prompts have up to 8191 tokens, more than a pass of 4096 takes, so they must be read in chunks; but INT8 KV of the target "
+        "switches paged context FMHA off, and chunks need it.",
     ),
     (
         "RULE-CHUNKED-ON",
         "limits.max_batched_tokens",
-        {"both": {"max_batched_tokens": 4096}},
+        {"both": {"max_batched_tokens": 4096}, "max_prompt_tokens": 6144},
         {},
-        "Prompts of more than 4096 tokens, up to 8191, are read in chunks: chunked context is on at run time.",
+        "Prompts have up to 6144 tokens (limits.max_input_tokens), and the sequences that the orchestrator sends as a prompt in each round "
+        "grow to 8191; what is longer than a pass of 4096 is read in chunks: chunked context is on at run time.",
     ),
     (
         "RULE-CONTEXT-LOGITS",
@@ -367,7 +368,7 @@ BUILT: list[tuple[str, str, dict[str, Any], dict[str, Any], str]] = [
     (
         "RULE-ENGINE-CHIP",
         "hardware.chip",
-        {"build": {}, "stored": {"details": {"sm": "89", "max_draft_tokens": "5"}}},
+        {"build": {}, "stored": {"details": {"sm": "89", "speculative_decoding_mode": "draft_tokens_external", "max_draft_tokens": "5"}}},
         {},
         "The target's engine was built for sm_89, and h200_sxm is sm_90.",
     ),
@@ -424,5 +425,33 @@ def test_an_engine_as_asked_for() -> None:
 def test_ways_out_of_too_many_drafts() -> None:
     found = with_code(findings(**engine({"max_draft_len": 10}), max_draft_tokens=12), "RULE-ENGINE-DRAFTS")
     assert [f.fix for f in found] == [
-        "set speculation.max_draft_tokens to 10 or less, or build the target again with max_draft_len 12",
+        "set speculation.max_draft_tokens to 10 or less, or build the target again with --speculative_decoding_mode draft_tokens_external "
+        "--max_draft_len 12",
     ]
+
+
+def test_an_engine_without_the_mode_counts_as_zero_whatever_it_says() -> None:
+    (found,) = with_code(findings(**engine({"speculative_decoding_mode": "none", "max_draft_len": 10})), "RULE-ENGINE-DRAFTS")
+    assert (found.found, found.needed) == ("5", "<= 0")
+    assert found.fix == (
+        "set draft.method: none, or build the target again with --speculative_decoding_mode draft_tokens_external --max_draft_len 5"
+    )
+
+
+@pytest.mark.parametrize("plugins", [[], "x", None, 3, {"use_paged_context_fmha": "odd"}])
+def test_odd_values_in_an_engines_record_are_no_crash(plugins: object) -> None:
+    changes = engine({"plugin_config": plugins})
+    assert "RULE-ENGINE-FMHA" not in {f.code for f in findings(**changes)}
+    odd = {**changes["target_config"], "build_config": plugins}
+    assert isinstance(findings(**{**changes, "target_config": odd}), list)
+
+
+def test_a_stored_block_scaled_checkpoint_is_not_told_to_be_quantized_again() -> None:
+    stored = StoredFormat("huggingface", "FP8_BLOCK_SCALES", "FP8")
+    (found,) = with_code(findings(target_stored=stored), "RULE-KV-FP8-WEIGHTS")
+    assert found.fix == ("set target.kv_cache: bf16, or point target.checkpoint at a checkpoint with FP8, W4A8_AWQ or NVFP4 weights")
+
+
+def test_options_are_judged_once_and_not_once_a_role() -> None:
+    made = [request(role, options={"no_such": True}) for role in ("target", "draft")]
+    assert [f.code for one in made for f in ENGINE.check(one)] == ["RULE-OPTION"]

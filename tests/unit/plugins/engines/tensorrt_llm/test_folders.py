@@ -68,7 +68,10 @@ def test_an_engine_that_fits(tmp_path: Path) -> None:
 def test_more_drafts_than_the_engine_takes(tmp_path: Path) -> None:
     (found,) = errors(with_engine(tmp_path / "engine", drafts=12))
     assert found.message == "The plan asks for 12 draft tokens, and the target's engine takes 10: such a request is rejected."
-    assert found.fix == "set speculation.max_draft_tokens to 10 or less, or build the target again with max_draft_len 12"
+    assert found.fix == (
+        "set speculation.max_draft_tokens to 10 or less, or build the target again with --speculative_decoding_mode draft_tokens_external "
+        "--max_draft_len 12"
+    )
 
 
 @pytest.mark.parametrize("mode", [1, "none", "SpeculativeDecodingMode.NONE"])
