@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def command(lane: str | None, network: bool, build_root: Path, as_json: bool) -> int:
     """Show what is here, what each lane lacks, and the command that mends it.
 
-    Exit code 3 means that the judged lane can build nothing here. Example: tandem doctor --lane openvino
+    Exit code 3 means that the judged lane can build nothing here; the last line says whether it can still be planned.
+
+    Example: tandem doctor --lane openvino
     """
     from builder.pipeline.doctor import examine
 
@@ -43,7 +45,14 @@ def _show(found: "Examination") -> None:
     for extra in found.extras:
         state = f"no {', '.join(extra.missing)}" if extra.missing else ", ".join(extra.others) or "every package"
         _row(extra.ready, extra.name, state, extra.fix)
-    click.echo(f"The lane {found.judged.name} {'builds' if found.judged.builds else 'cannot build'} here.")
+    click.echo(_verdict(found.judged))
+
+
+def _verdict(lane: "Lane") -> str:
+    """Planning needs neither the lane's packages nor its chip."""
+    if lane.builds:
+        return f"The lane {lane.name} builds here."
+    return f"The lane {lane.name} cannot build here{'; tandem plan works for it anyway' if lane.plans else ''}."
 
 
 def _section(title: str, checks: "tuple[Check, ...]") -> None:

@@ -39,6 +39,6 @@ def modules(name: str, step: Step, wanted: Iterable[str], fix: str) -> Check:
     return Check(name, step, not missing, f"no {', '.join(missing)}" if missing else "installed", fix if missing else "")
 
 
-def gigabytes(count: float) -> str:
-    """Bytes in words."""
-    return f"{count / 1e9:.1f} GB"
+def gibibytes(count: float) -> str:
+    """Bytes in words, in the plan's unit."""
+    return f"{count / 2**30:.1f} GiB"

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
 
+from builder.planner.speed.aiconfigurator import INSTALL
+
 OWN = "trt-tandem"
 DEVELOPMENT = "dev"
+OTHER_WAYS = {"speed": INSTALL}
+"""Extras that are not installed by name: beside the server's packages this one is whole without its dependencies."""
 _NAME = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _PIN = re.compile(r"==\s*([^\s;,]+)")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
@@ -53,7 +57,13 @@ def judge(distribution_name: str, extra: str, requirements: Sequence[str]) -> Ex
             missing.append(name[0])
         elif pin and pin[1] != installed.split("+")[0]:  # what follows + is the build of the same version
             others.append(f"{name[0]} {installed} (pinned: {pin[1]})")
-    return Extra(extra, tuple(missing), tuple(others), f"pip install '{distribution_name}[{extra}]'" if missing else "")
+    return Extra(extra, tuple(missing), tuple(others), _command(distribution_name, extra) if missing else "")
+
+
+def _command(distribution_name: str, extra: str) -> str:
+    """How to install an extra: by its name, but for those that would drag in what the others refuse."""
+    own = OTHER_WAYS.get(extra) if distribution_name == OWN else None
+    return own or f"pip install '{distribution_name}[{extra}]'"
 
 
 def _installed(requirement: str) -> str:

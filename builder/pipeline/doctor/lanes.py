@@ -11,7 +11,7 @@ from builder.api import BuildNeeds, Chip, Deployment, Engine, EngineRequest, Mod
 from builder.hardware.chips import chips
 from builder.hardware.nvidia_smi import Gpu, chips_of
 from builder.packaging.models import ENGINE_BACKEND
-from builder.pipeline.doctor.check import Check, gigabytes
+from builder.pipeline.doctor.check import Check, gibibytes
 from builder.pipeline.doctor.extras import OWN, install_command
 from builder.serving.installation import Installation
 from builder.spec.model import LimitsSpec, SpeculationSpec
@@ -31,7 +31,7 @@ EXAMPLE = ModelShape(
     active_parameters=1_235_814_400,
     tied_head=True,
 )
-PLUG_IN = "plug-in"
+PLUG_IN, LANE = "plug-in", "lane"
 CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
 
 
@@ -70,8 +70,11 @@ def read_lane(name: str, load: Callable[[str], Engine], room: Room, common: Sequ
 def _checks(name: str, load: Callable[[str], Engine], room: Room) -> Iterator[Check]:
     try:
         engine = load(name)
-        yield packages_check(engine, name)
         chip, found = chip_checks(engine, room.gpus)
+        if own := [check for check in found if check.name == LANE]:
+            yield from own  # what the lane would need besides is of no use before a release builds it
+            return
+        yield packages_check(engine, name)
         yield from found
         if chip is not None:
             yield room_check(engine, chip, room)
@@ -105,7 +108,7 @@ def chip_checks(engine: Engine, gpus: Sequence[Gpu]) -> tuple[Chip | None, list[
     own: list[Check] = []
     for chip, count in _chips_here(gpus):
         findings = engine.check_deployment(_deployment(chip, count))
-        own = [Check("lane", "build", False, f.message, f.fix) for f in findings if f.field == "engine.kind"]
+        own = [Check(LANE, "build", False, f.message, f.fix) for f in findings if f.field == "engine.kind"]
         errors = [f for f in findings if f.severity == "error" and f.field.startswith("hardware")]
         if not errors:
             return chip, [*own, Check("chip", "build", True, chip.name)]
@@ -163,11 +166,11 @@ def room_check(engine: Engine, chip: Chip, room: Room) -> Check:
     """What building the example takes, against what is here."""
     needs = engine.build_needs(_request(chip.name), EXAMPLE)
     lacks = [
-        f"{what}: {gigabytes(needed)} needed, {gigabytes(here)} here" for what, needed, here in _compared(needs, room) if here < needed
+        f"{what}: {gibibytes(needed)} needed, {gibibytes(here)} here" for what, needed, here in _compared(needs, room) if here < needed
     ]
     if lacks:
         return Check("room to build", "build", False, "; ".join(lacks), "free some, or build on a larger machine")
-    return Check("room to build", "build", True, f"a model of 1.2 B parameters takes {gigabytes(needs.host_memory_bytes)} of host memory")
+    return Check("room to build", "build", True, f"a model of 1.2 B parameters takes {gibibytes(needs.host_memory_bytes)} of host memory")
 
 
 def _compared(needs: BuildNeeds, room: Room) -> Iterator[tuple[str, int, int]]:

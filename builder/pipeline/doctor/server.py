@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import MissingError
-from builder.pipeline.doctor.check import Check, asked, gigabytes, modules
+from builder.pipeline.doctor.check import Check, asked, gibibytes, modules
 from builder.serving.installation import Installation, check_shared_libpython, find_installation
 from builder.serving.ports import is_free
 from builder.spec.model import ServeSpec
@@ -57,7 +57,7 @@ def shared_memory_check(folder: Path = SHARED_MEMORY) -> Check:
     except OSError as error:
         return Check("shared memory", "serve", False, f"{folder}: {error.strerror}", fix)
     enough = free >= MIN_SHARED_BYTES
-    return Check("shared memory", "serve", enough, f"{gigabytes(free)} free in {folder}", "" if enough else fix)
+    return Check("shared memory", "serve", enough, f"{gibibytes(free)} free in {folder}", "" if enough else fix)
 
 
 def ports_check(serve: ServeSpec) -> Check:

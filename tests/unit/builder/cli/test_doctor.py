@@ -42,4 +42,4 @@ def test_a_lane_that_lacks_packages_is_exit_code_3(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
     assert "pip install 'trt-tandem[openvino]'" in done.stdout
-    assert "The lane openvino cannot build here." in done.stdout
+    assert "The lane openvino cannot build here; tandem plan works for it anyway." in done.stdout

@@ -28,6 +28,13 @@ def test_a_build_of_the_pinned_version_is_that_version() -> None:
     assert not judge("thing", "a", [f'torch=={plain}; extra == "a"']).others
 
 
+def test_an_extra_that_others_refuse_has_a_command_of_its_own() -> None:
+    """By name it would bring a numpy that the server's packages refuse."""
+    extra = judge("trt-tandem", "speed", ['no-such-package==0.12.0; extra == "speed"'])
+    assert extra.fix == "pip install --no-deps aiconfigurator-core==0.12.0 packaging"
+    assert judge("trt-tandem", "plot", ['no-such-package; extra == "plot"']).fix == "pip install 'trt-tandem[plot]'"
+
+
 def test_this_distribution() -> None:
     names = [extra.name for extra in read_extras()]
     assert {"openvino", "serve"} <= set(names)

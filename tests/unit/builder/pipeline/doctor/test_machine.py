@@ -41,13 +41,13 @@ def test_driver_that_is_absent_stops_nothing() -> None:
 
 def test_a_gpu_with_its_word_for_a_pair_file() -> None:
     check = machine.gpu_check(L4)
-    assert check.found == "NVIDIA L4, 24.2 GB, compute capability 8.9; hardware.chip: l4"
+    assert check.found == "NVIDIA L4, 22.5 GiB, compute capability 8.9; hardware.chip: l4"
 
 
 def test_a_gpu_that_the_table_has_not() -> None:
     check = machine.gpu_check(Gpu(1, "NVIDIA T400", 2 << 30, ""))
     assert (check.present, check.name) == (False, "GPU 1")
-    assert check.found == "NVIDIA T400, 2.1 GB, compute capability unknown; no row of configs/chips.yaml is like it"
+    assert check.found == "NVIDIA T400, 2.0 GiB, compute capability unknown; no row of configs/chips.yaml is like it"
 
 
 @pytest.mark.parametrize(
