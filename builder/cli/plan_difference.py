@@ -1,19 +1,18 @@
 """`tandem plan --diff OLD`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from builder.cli.console import show_table
-from builder.planner.difference import Change, PlanDifference, difference
+from builder.cli.columns import show_columns
+from builder.cli.figure_words import people_rows
+from builder.planner.difference import Change, PlanDifference, StageChange, difference
 from builder.planner.old_plan import read_old_plan
 
 MOST_ROWS = 20
-SMALL = 0.01
-"""A smaller change of a figure is not worth a row."""
 HASH_LENGTH = 64
 
 diff_option = click.option(
@@ -37,41 +36,50 @@ def show_difference(old: Path, new: Mapping[str, Any], *, as_json: bool) -> None
 def _show(found: PlanDifference, old: Path) -> None:
     if found.same:
         click.echo(f"nothing changes against {old}")
-    _show_changes("settings", found.settings)
+    elif found.same_as_far_as_known:
+        click.echo(f"nothing is known to have changed against {old}; a change of weights shows when they are hashed, at the build")
+    _show_rows("settings", [(c.field, *_pair(c)) for c in found.settings], len(found.settings), ("setting", "old", "new"))
     _show_stages(found)
     for name, changes in found.figures.items():
-        _show_changes(name, changes)
-    for word, findings in (("new", found.findings_new), ("gone", found.findings_gone)):
+        _show_rows(name, people_rows(name, changes), len(changes), ("figure", "old", "new", "change"))
+    for word, findings in (("new", found.findings_new), ("gone:", found.findings_gone)):
         for finding in findings:
-            click.echo(f"{word} finding: {finding}")
+            click.echo(f"{word} {finding}")
     if found.unknown:
         click.echo(f"not compared, because the old side does not state them: {', '.join(found.unknown)}")
 
 
-def _show_changes(title: str, changes: Sequence[Change]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    shown = [change for change in changes if abs(growth(change) or 1) >= SMALL][:MOST_ROWS]
-    if shown:
-        table = Table("field", "old", "new", "change", title=f"{title}: what changes", title_justify="left")
-        for change in shown:
-            table.add_row(*map(escape, (change.field, *_pair(change), relative(change))))
-        show_table(table)
-    if len(changes) > len(shown):
-        click.echo(f"{title}: {len(changes) - len(shown)} more changes, shown by --json")
+def _show_rows(title: str, rows: Sequence[Sequence[str]], changes: int, head: Sequence[str]) -> None:
+    """At most `MOST_ROWS`, and how many changes there are besides."""
+    if rows:
+        show_columns(f"{title}: what changes", head, rows[:MOST_ROWS])
+    rest = changes - min(len(rows), MOST_ROWS)
+    if rest > 0:
+        click.echo(f"{title}: {rest} more change{'s' * (rest > 1)}, shown by --json")
 
 
 def _show_stages(found: PlanDifference) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("stage", "what happens", "why", title="stages", title_justify="left")
     words = {True: "runs", False: "does not run", None: "not known"}
-    for stage in found.stages:
-        details = [f"{c.field}: {' -> '.join(_pair(c))}" for c in stage.inputs]
-        table.add_row(stage.name, words[stage.runs], escape("\n".join((stage.reason, *details))))
-    show_table(table)
+    names = {stage.name for stage in found.stages}
+    rows = [(stage.name, words[stage.runs], line) for stage in found.stages for line in _why(stage, names)]
+    shown = [row if i == 0 or rows[i - 1][0] != row[0] else ("", "", row[2]) for i, row in enumerate(rows)]
+    if shown:
+        show_columns("stages", ("stage", "what happens", "why"), shown, left=3)
+
+
+def _why(stage: StageChange, names: set[str]) -> Iterator[str]:
+    """The inputs that differ in words, or the reason where none is named."""
+    made_from = [change.field for change in stage.inputs if change.field in names]
+    own = [change for change in stage.inputs if change.field not in names]
+    if made_from:
+        yield f"made from {' and '.join(made_from)}, which changed" if stage.runs else stage.reason
+    for change in own:
+        request, _, asked = change.field.rpartition("request.")
+        name = asked.replace("_", " ") if request == "" and asked != change.field else change.field
+        plain = not any(isinstance(value, Mapping | list) for value in (change.old, change.new))
+        yield f"{name}: {' -> '.join(_pair(change))}" if plain else f"{name} changed"
+    if not stage.inputs:
+        yield stage.reason
 
 
 def _pair(change: Change) -> tuple[str, str]:
@@ -79,24 +87,14 @@ def _pair(change: Change) -> tuple[str, str]:
 
 
 def in_words(field: str, value: Any) -> str:
-    """A value as people read it: bytes in MB, digests cut, floats to four digits."""
+    """A setting's or an input's value as people read it: bytes in MB, digests cut, structures named as such."""
     if value is None or isinstance(value, Mapping):
-        return "none" if value is None else "a row"
-    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "none" if value is None else "a section"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
         if field.endswith("_bytes"):
             return f"{value / 1e6:,.1f} MB"
         return f"{value:.4g}" if isinstance(value, float) else str(value)
     text = str(value)
     return f"{text[:12]}…" if len(text) == HASH_LENGTH and " " not in text else text
-
-
-def relative(change: Change) -> str:
-    """How much a number grew, in words."""
-    share = growth(change)
-    return "" if share is None else f"{share:+.1%}"
-
-
-def growth(change: Change) -> float | None:
-    """How much a number grew, as a share of the old one; None for what is no number."""
-    old, new = (v if isinstance(v, int | float) and not isinstance(v, bool) else None for v in (change.old, change.new))
-    return new / old - 1 if old and new is not None else None

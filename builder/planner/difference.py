@@ -6,6 +6,7 @@ from typing import Any
 
 from builder.errors import RefusedError
 
+SAME_AS_FAR_AS_KNOWN = "nothing is known to have changed; weights are hashed when they are built"
 FIGURES = ("memory", "speed", "cost")
 """Sections of a plan that hold predictions."""
 
@@ -49,7 +50,12 @@ class PlanDifference:
     @property
     def same(self) -> bool:
         """Whether nothing changed and nothing runs."""
-        return not (self.settings or any(self.figures.values()) or any(stage.runs is not False for stage in self.stages))
+        return self.same_as_far_as_known and not any(stage.runs is None for stage in self.stages)
+
+    @property
+    def same_as_far_as_known(self) -> bool:
+        """Whether nothing is known to have changed: weights that are not hashed may have."""
+        return not (self.settings or any(self.figures.values()) or any(stage.runs for stage in self.stages))
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `tandem plan --diff OLD --json` prints, schema 1."""
@@ -125,9 +131,13 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return dict(zip(labels if len(set(labels)) == len(rows) else [f"[{i}]" for i in range(len(rows))], rows, strict=True))
 
 
-def _findings(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], str]:
-    """Sentences by code and field: other numbers, or another file, do not make another finding."""
-    return {(f.get("code", ""), f.get("field", "")): f"{f.get('code')}: {f.get('message')}" for f in plan.get("findings") or ()}
+def _findings(plan: Mapping[str, Any]) -> Mapping[tuple[str, str, str], str]:
+    """Sentences by severity, code and field: other numbers, or another file, do not make another finding."""
+    found: dict[tuple[str, str, str], str] = {}
+    for finding in plan.get("findings") or ():
+        severity, code, field = (finding.get(name, "") for name in ("severity", "code", "field"))
+        found[severity, code, field] = f"{severity or 'finding'} [{code}] {finding.get('message', '')}"
+    return found
 
 
 def _stages(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[StageChange, ...]:
@@ -159,6 +169,8 @@ def _stage(old: Mapping[str, Any] | None, new: Mapping[str, Any], runs: Mapping[
         return StageChange(name, True, f"its key changed; the {side} side does not say what it is made of")
     hidden = old["key"] is None or new["key"] is None
     changes = tuple(changed(old["inputs"], new["inputs"]))
+    if hidden and not changes:
+        return StageChange(name, None, SAME_AS_FAR_AS_KNOWN)
     certain = tuple(change for change in changes if not (hidden and None in (change.old, change.new)))
     reason = _reason(certain, runs)
     if certain or any(runs.get(change.field) for change in changes):

@@ -1,6 +1,7 @@
 """What people and machines see of a difference."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,7 @@ from typing import Any
 import pytest
 
 from builder.cli.main import main
-from builder.cli.plan_difference import MOST_ROWS, in_words, relative, show_difference
-from builder.planner.difference import Change
+from builder.cli.plan_difference import MOST_ROWS, in_words, show_difference
 
 KEYS = ("a" * 64, "b" * 64)
 
@@ -23,23 +23,31 @@ def plan(index: int, **sections: Any) -> dict[str, Any]:
 def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "200")
     file = tmp_path / "old.json"
-    file.write_text(json.dumps(plan(0, pair={"target": {"kv_cache": "int8"}}, memory={"pool_bytes": 2_000_000})))
+    file.write_text(json.dumps(plan(0, pair={"target": {"kv_cache": "int8"}}, memory={"target": {"pool_bytes": 2_000_000}})))
     return file
 
 
 def test_for_people(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    new = plan(1, pair={"target": {"kv_cache": "fp8"}}, memory={"pool_bytes": 1_000_000}, speed={"speedup": 2.0})
-    new["findings"] = [{"code": "PAIR-X", "message": "Odd."}]
+    new = plan(1, pair={"target": {"kv_cache": "fp8"}}, memory={"target": {"pool_bytes": 1_000_000}}, speed={"speedup": 2.0})
+    new["findings"] = [{"code": "PAIR-X", "severity": "error", "message": "Odd."}]
     show_difference(old, new, as_json=False)
-    out = capsys.readouterr().out
-    assert "target.kv_cache" in out
-    assert "2.0 MB" in out
-    assert "-50.0%" in out
-    assert "changed: request.kv_cache, digest" in out
-    assert "request.kv_cache: int8 -> fp8" in out
-    assert "digest: aaaaaaaaaaaa… -> bbbbbbbbbbbb…" in out
-    assert "new finding: PAIR-X: Odd." in out
-    assert "not compared, because the old side does not state them: speed" in out
+    assert capsys.readouterr().out == (
+        "settings: what changes\n"
+        "  setting           old  new\n"
+        "  target.kv_cache  int8  fp8\n"
+        "\n"
+        "stages\n"
+        "  stage         what happens  why\n"
+        "  build-target  runs          kv cache: int8 -> fp8\n"
+        "                              digest: aaaaaaaaaaaa… -> bbbbbbbbbbbb…\n"
+        "\n"
+        "memory: what changes\n"
+        "  figure                  old     new  change\n"
+        "  cache of the target  2.0 MB  1.0 MB  -50.0%\n"
+        "\n"
+        "new error [PAIR-X] Odd.\n"
+        "not compared, because the old side does not state them: speed\n"
+    )
 
 
 def test_nothing_changes(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,18 +57,35 @@ def test_nothing_changes(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "does not run" in out
 
 
-def test_names_of_rows_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rich would take [batch 4] for a style."""
+def test_weights_that_nobody_hashed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same plan twice, before anything is built: it is not called a change, nor the same."""
+    stage = {"name": "build-target", "key": None, "inputs": {"digest": None}}
+    plain = {"schema": 1, "ok": True, "stages": [stage], "findings": []}
     file = tmp_path / "old.json"
-    file.write_text(json.dumps(plan(0, speed={"rows": [{"batch": 1, "speedup": 2.0}]})))
-    show_difference(file, plan(0, speed={"rows": [{"batch": 1, "speedup": 1.5}, {"batch": 4, "speedup": 1.0}]}), as_json=False)
+    file.write_text(json.dumps(plain))
+    show_difference(file, plain, as_json=False)
     out = capsys.readouterr().out
-    assert "rows[batch 1].speedup" in out
-    assert [cell.strip() for line in out.splitlines() if "[batch 4]" in line for cell in line.split("│")[1:4]] == [
-        "rows[batch 4]",
-        "none",
-        "a row",
-    ]
+    assert out.startswith(f"nothing is known to have changed against {file};")
+    assert "nothing is known to have changed; weights are hashed when they are built" in out.splitlines()[3]
+
+
+def test_rows_of_tables_are_named_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that only one side has is shown by its figures; what is no figure for people is counted."""
+    file, row = tmp_path / "old.json", {"batch": 1, "speedup": 2.0, "plain_tokens_per_s": 50.0, "cycle_s": 0.02, "anchor": "x"}
+    file.write_text(json.dumps(plan(0, speed={"rows": [row]}, memory={"load_orders": [[{"role": "a"}]]})))
+    rows = [row | {"speedup": 1.5, "anchor": "y"}, row | {"batch": 4, "plain_tokens_per_s": 1234.5, "draft_tokens": 3}]
+    show_difference(file, plan(0, speed={"rows": rows}, memory={"load_orders": [[{"role": "b"}]]}), as_json=False)
+    assert capsys.readouterr().out.partition("\n\n")[2] == (
+        "memory: 1 more change, shown by --json\n"
+        "speed: what changes\n"
+        "  figure                              old       new  change\n"
+        "  batch 1: speed-up                 2.00x     1.50x\n"
+        "  batch 4: speed-up                  none     2.00x\n"
+        "  batch 4: tokens/s without drafts   none     1,234\n"
+        "  batch 4: one round of drafts       none  20.00 ms\n"
+        "  batch 4: best draft length         none         3\n"
+        "\n"
+    )
 
 
 def test_long_tables_are_cut(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,11 +100,11 @@ def test_long_tables_are_cut(old: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_small_changes_of_figures_take_no_row(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = json.loads(old.read_text())
-    new["memory"]["pool_bytes"] = 2_010_000
+    new["memory"]["target"]["pool_bytes"] = 2_010_000
     show_difference(old, new, as_json=False)
     out = capsys.readouterr().out
-    assert "pool_bytes" not in out
-    assert "memory: 1 more changes, shown by --json" in out
+    assert "memory: what changes" not in out
+    assert "memory: 1 more change, shown by --json" in out
 
 
 def test_for_machines(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,18 +121,14 @@ def test_for_machines(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("pool_bytes", 1_234_567_890, "1,234.6 MB"),
         ("rate", 0.123456, "0.1235"),
         ("tokens", 16640, "16640"),
-        ("reuse", True, "True"),
+        ("reuse", True, "true"),
+        ("options", {"a": 1}, "a section"),
         ("key", "c" * 64, "cccccccccccc…"),
         ("text", "word " * 12 + "word", "word " * 12 + "word"),
     ],
 )
 def test_in_words(field: str, value: object, words: str) -> None:
     assert in_words(field, value) == words
-
-
-@pytest.mark.parametrize(("old", "new", "words"), [(4, 5, "+25.0%"), (0, 5, ""), (None, 5, ""), (True, False, ""), ("a", "b", "")])
-def test_relative(old: object, new: object, words: str) -> None:
-    assert relative(Change("a", old, new)) == words
 
 
 def test_the_whole_command(
@@ -137,3 +158,11 @@ def test_no_plan_there_is_refused(
     file = write_pair(f"name: demo\ntarget: {{checkpoint: {write_checkpoint('target')}}}\ndraft: {{method: none}}\n")
     assert main(["plan", str(file), "--build-root", str(tmp_path / "build"), "--diff", str(tmp_path / "none")]) == 2
     assert "[PLAN-DIFF-MISSING]" in capsys.readouterr().err
+
+
+def test_a_pipe_is_read(old: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, old.read_bytes())
+    os.close(write)
+    show_difference(Path(f"/dev/fd/{read}"), json.loads(old.read_text()), as_json=True)
+    os.close(read)

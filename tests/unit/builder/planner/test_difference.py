@@ -124,11 +124,11 @@ def test_stages_that_come_and_go() -> None:
 
 
 def test_a_refused_plan_runs_nothing() -> None:
-    new = plan() | {"ok": False, "stages": [], "findings": [{"code": "PAIR-X", "message": "It cannot work."}]}
+    new = plan() | {"ok": False, "stages": [], "findings": [{"code": "PAIR-X", "severity": "error", "message": "It cannot work."}]}
     found = difference(plan(), new)
     assert {stage.reason for stage in found.stages} == {"the new plan is refused"}
-    assert found.findings_new == ("PAIR-X: It cannot work.",)
-    assert difference(new, plan()).findings_gone == ("PAIR-X: It cannot work.",)
+    assert found.findings_new == ("error [PAIR-X] It cannot work.",)
+    assert difference(new, plan()).findings_gone == ("error [PAIR-X] It cannot work.",)
 
 
 def test_a_finding_with_other_numbers_is_no_new_one() -> None:
@@ -137,7 +137,26 @@ def test_a_finding_with_other_numbers_is_no_new_one() -> None:
         "findings": [{"code": "SPEED-X", "field": field, "message": f"new.yaml:3: {field}: 0.8x"} for field in ("draft", "target")]
     }
     found = difference(old, new)
-    assert (found.findings_new, found.findings_gone) == (("SPEED-X: new.yaml:3: target: 0.8x",), ())
+    assert (found.findings_new, found.findings_gone) == (("finding [SPEED-X] new.yaml:3: target: 0.8x",), ())
+
+
+def test_a_warning_that_became_an_error_is_a_new_finding() -> None:
+    found = {"code": "MEM-X", "field": "draft", "message": "Full."}
+    sides = [plan() | {"findings": [found | {"severity": severity}]} for severity in ("warning", "error")]
+    assert difference(*sides).findings_new == ("error [MEM-X] Full.",)
+
+
+def test_the_same_plan_without_hashes() -> None:
+    unhashed = plan()
+    for stage in unhashed["stages"]:
+        stage["key"] = None
+    found = difference(unhashed, deepcopy(unhashed))
+    assert {(stage.runs, stage.reason) for stage in found.stages} == {
+        (None, "nothing is known to have changed; weights are hashed when they are built")
+    }
+    assert found.same_as_far_as_known
+    assert not found.same
+    assert not difference(unhashed, with_fp8_target()).same_as_far_as_known
 
 
 def test_rows_are_compared_by_their_first_column() -> None:

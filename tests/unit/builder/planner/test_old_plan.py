@@ -1,6 +1,8 @@
 """An old plan is found in a file, a build folder, or beside a deployed model repository."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +77,21 @@ def test_nothing_there(tmp_path: Path) -> None:
         read_old_plan(tmp_path / "none")
 
 
+STAGE = {"name": "package", "key": "k"}
+ODD = (
+    *({"schema": 1, "stages": [STAGE], "findings": findings} for findings in (["x"], 5, "x", [{"code": ["x"]}], [{"message": 5}])),
+    *({"schema": 1, "stages": [STAGE | {name: value}]} for name, value in (("name", ["a"]), ("key", {}), ("inputs", 5), ("name", None))),
+    *({"schema": 1, "stages": [STAGE], name: [5]} for name in ("pair", "memory", "speed", "cost")),
+    {"schema": 1, "stages": {"package": ["a"]}},
+    '{"schema": 1, "stages": [], "memory": ' + '{"a":' * 100_000,
+    '{"schema": 1, "stages": [], "memory": ' + '{"a":' * 60 + "1" + "}" * 61,
+)
+
+
 @pytest.mark.parametrize(
     "data",
-    ["{", "[]", {"findings": []}, {"schema": 1, "stages": [{"name": "package"}]}, {"schema": 1, "stages": 5}],
-    ids=["no JSON", "no object", "other keys", "stage without key", "no stages"],
+    ["{", "[]", {"findings": []}, {"schema": 1, "stages": [{"name": "package"}]}, {"schema": 1, "stages": 5}, *ODD],
+    ids=lambda data: str(data)[:60],
 )
 def test_files_that_are_no_plan(tmp_path: Path, data: object) -> None:
     file = write(tmp_path / "old.json", data)
@@ -87,3 +100,33 @@ def test_files_that_are_no_plan(tmp_path: Path, data: object) -> None:
     assert error.value.finding.code == "PLAN-DIFF-FORMAT"
     assert str(error.value) == f"{file} is no plan"
     assert error.value.finding.fix
+
+
+@pytest.mark.parametrize("stage", [["a"], None, 5])
+def test_a_record_of_another_kind_is_no_stage(tmp_path: Path, stage: object) -> None:
+    write(tmp_path / "plan.json", PLAN)
+    write(tmp_path / "stages" / "package.json", RECORD | {"stage": stage})
+    write(tmp_path / "stages" / "b.json", '{"stage": ' + "[" * 100_000)
+    assert key(tmp_path) == "wanted"
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="File name too long") as error:
+        read_old_plan(tmp_path / ("a" * 300))
+    assert error.value.finding.code == "PLAN-DIFF-MISSING"
+
+
+def test_a_pipe(tmp_path: Path) -> None:
+    """`--diff <(tandem plan OLD.yaml --json)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(json.dumps(PLAN)))
+    writer.start()
+    assert read_old_plan(pipe) == PLAN
+    writer.join()
+
+
+def test_a_device_is_no_plan() -> None:
+    with pytest.raises(RefusedError) as error:
+        read_old_plan(Path("/dev/zero"))
+    assert error.value.finding.code == "PLAN-DIFF-MISSING"
