@@ -75,6 +75,24 @@ def limits_fit(case: Case) -> Findings:
                 yield finding("RULE-ENGINE-LIMITS", "error", field, message, found=asked, needed=f"<= {built}", fix=fix)
 
 
+def prompts_fit(case: Case) -> Findings:
+    """A prompt that is longer than the engine's max_input_len is rejected; each draft round sends the grown sequence as one."""
+    asked = case.deployment.max_prompt_tokens
+    for side in engines(case):
+        built, grown = _build(side).get("max_input_len"), side.request.max_input_tokens if case.drafts else 0
+        if not isinstance(built, int) or built >= max(asked, grown):
+            continue
+        start = f"The {side.role}'s engine was built with max_input_len {built}"
+        if built < asked:
+            field, found, most = "limits.max_input_tokens", asked, built
+            message = f"{start}, and prompts have up to {asked} tokens: longer ones are rejected."
+        else:
+            field, found, most = "limits.max_sequence_tokens", grown + 1, built + 1
+            message = f"{start}, and each draft round sends the grown sequence as a prompt, up to {grown} tokens: longer ones are rejected."
+        fix = f"set {field} to {most} or less, or build the engine again with --max_input_len {max(asked, grown)}"
+        yield finding("RULE-ENGINE-LIMITS", "error", field, message, found=found, needed=f"<= {most}", fix=fix)
+
+
 def features_fit(case: Case) -> Findings:
     """R04, R02: features that the builder switched off, or that were never asked for, show in the engine's record."""
     for side in engines(case):
@@ -106,4 +124,4 @@ def _count(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-BUILT_RULES = (same_release, same_chip, takes_drafts, limits_fit, features_fit)
+BUILT_RULES = (same_release, same_chip, takes_drafts, limits_fit, prompts_fit, features_fit)

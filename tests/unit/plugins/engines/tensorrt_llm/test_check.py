@@ -455,3 +455,34 @@ def test_a_stored_block_scaled_checkpoint_is_not_told_to_be_quantized_again() ->
 def test_options_are_judged_once_and_not_once_a_role() -> None:
     made = [request(role, options={"no_such": True}) for role in ("target", "draft")]
     assert [f.code for one in made for f in ENGINE.check(one)] == ["RULE-OPTION"]
+
+
+@pytest.mark.parametrize(
+    ("built", "asked", "field", "sentence"),
+    [
+        (
+            6143,
+            6144,
+            "limits.max_input_tokens",
+            "The target's engine was built with max_input_len 6143, and prompts have up to 6144 tokens: longer ones are rejected.",
+        ),
+        (
+            8190,
+            6144,
+            "limits.max_sequence_tokens",
+            "The target's engine was built with max_input_len 8190, and each draft round sends the grown sequence as a prompt, up to 8191 "
+            "tokens: longer ones are rejected.",
+        ),
+    ],
+)
+def test_an_engine_takes_the_longest_prompt(built: int, asked: int, field: str, sentence: str) -> None:
+    (found,) = with_code(findings(**engine({"max_input_len": built}), max_prompt_tokens=asked), "RULE-ENGINE-LIMITS")
+    assert (found.field, found.message) == (field, sentence)
+    most = built + (field == "limits.max_sequence_tokens")
+    assert found.fix == f"set {field} to {most} or less, or build the engine again with --max_input_len 8191"
+    assert not with_code(findings(**engine({"max_input_len": 8191}), max_prompt_tokens=asked), "RULE-ENGINE-LIMITS")
+
+
+def test_without_drafts_only_users_prompts_count() -> None:
+    changes = {**engine({"max_input_len": 6144}), **alone(max_prompt_tokens=6144)}
+    assert not with_code(findings(**changes), "RULE-ENGINE-LIMITS")
