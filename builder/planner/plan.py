@@ -169,9 +169,13 @@ class _Findings:
         return any(f.severity == "error" for f in self._found)
 
     def add(self, findings: Iterable[Finding]) -> bool:
-        """Keep findings; whether none of them refuses."""
+        """Keep findings; whether none of them refuses. What is said twice is kept once: repeats, and a warning beside an error of the same
+        field, value and need."""
         new = [_located(self._pair, finding) for finding in findings]
-        self._found += new
+        found = {(f.code, f.field, f.message): f for f in reversed([*self._found, *new])}
+        refused = {(f.field, f.found, f.needed) for f in found.values() if f.severity == "error" and f.needed}
+        told = [f for f in reversed(found.values()) if f.severity == "error" or (f.field, f.found, f.needed) not in refused]
+        self._found = told
         return not any(f.severity == "error" for f in new)
 
     def of(self, read: Callable[[], T]) -> T | None:

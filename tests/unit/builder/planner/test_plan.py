@@ -22,6 +22,7 @@ class FakeEngine:
     kind: str = "openvino"
     api_version: int = 2
     default_pool_fraction: float | None = None
+    adapts_draft_length: bool = True
     tool_versions: Mapping[str, str] = field(default_factory=lambda: {"tool": "1"})
 
     def check(self, _request: EngineRequest) -> Sequence[Finding]:
@@ -189,3 +190,24 @@ def test_broken_file_of_measured_times_is_a_finding(write_checkpoint: Write, tmp
     plan = plan_of(write_checkpoint("target"), None, planning={"measured": "steps.json"})
     assert codes(plan) == ["SPEED-MEASURED-INVALID"]
     assert plan.memory is not None
+
+
+@dataclass
+class StrictEngine(FakeEngine):
+    """A lane that refuses what the core only warns of, and says it for each model."""
+
+    def check(self, _request: EngineRequest) -> Sequence[Finding]:
+        field = "limits.max_batched_tokens"
+        return (Finding("RULE-TOKENS", "error", "A pass is too small.", field, "95", ">= 96", "set it to 96 or more"),)
+
+
+def test_the_same_fact_is_said_once(write_checkpoint: Write) -> None:
+    """By the lane, which knows that it cannot work; and once, though both models have it."""
+    target, draft = write_checkpoint("target", layers=8), write_checkpoint("draft", layers=1)
+    limits = {"max_batch_size": 16, "max_batched_tokens": 95}
+    warned = plan_of(target, draft, limits=limits)
+    assert [f.code for f in warned.findings if f.field == "limits.max_batched_tokens"] == ["PAIR-BATCHED-TOKENS"]
+    refused = plan_of(target, draft, StrictEngine(), limits=limits)
+    assert [f.code for f in refused.findings if f.field == "limits.max_batched_tokens"] == ["RULE-TOKENS"]
+    other = plan_of(target, draft, StrictEngine(), limits=limits | {"max_batched_tokens": 90})
+    assert [f.code for f in other.findings if f.field == "limits.max_batched_tokens"] == ["PAIR-BATCHED-TOKENS", "RULE-TOKENS"]
