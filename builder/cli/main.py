@@ -5,8 +5,11 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -34,6 +37,20 @@ VERBS = {
 OWN_PACKAGES = ("builder", "plugins", "triton_repo")
 
 
+@contextmanager
+def _gone_reader_is_no_error() -> Iterator[None]:
+    """A pipe whose reader is gone ends a verb quietly; click and rich each have an exit code of their own for it."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
+        raise click.exceptions.Exit(ExitCode.DONE) from None
+
+
 class Verbs(click.Group):
     """Group whose commands are imported one by one, so that `--help` stays instant."""
 
@@ -46,6 +63,14 @@ class Verbs(click.Group):
         command: click.Command = import_module(f"builder.cli.{cmd_name}").command
         command.short_help = VERBS[cmd_name]
         return command
+
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+        with _gone_reader_is_no_error():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _gone_reader_is_no_error():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -73,10 +98,6 @@ def main(arguments: list[str] | None = None) -> int:
         result = tandem.main(arguments, prog_name="tandem", standalone_mode=False)
     except click.exceptions.Exit as error:
         return error.exit_code
-    except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):  # click's own way out when the reader of a pipe is gone
-            return ExitCode.DONE
-        raise
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; finished stages are kept", err=True)
         return ExitCode.INTERRUPTED
@@ -90,9 +111,6 @@ def _show(error: Exception, *, verbose: bool) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return ExitCode.REFUSED
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.DONE
     known = error if isinstance(error, TandemError) else _as_missing(error)
     if known is None:
         traceback.print_exception(error)

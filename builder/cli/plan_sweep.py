@@ -22,7 +22,8 @@ def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "axes",
         multiple=True,
         metavar="FIELD=V1,V2",
-        help=f"Plan every combination; kv, k, batch, chip, count or a dotted field. `--sweep {DEFAULT_AXES}`: kv, k and batch.",
+        help="Plan every combination; kv, k, batch, chip, count or a dotted field. "
+        f"`--sweep {DEFAULT_AXES}`: kv, k and batch, beside what else is given.",
     )
     plot = click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the sweep.")
     return axes(plot(command))
@@ -31,12 +32,14 @@ def sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def plan_sweep(config: Path, places: Places, axes: tuple[str, ...], plot: Path | None, *, as_json: bool, quiet: bool) -> int:
     """Print the sweep, and draw it when asked. Exit code 2 when every row is refused. Raises RefusedError SWEEP-*."""
     from builder.cli.sweep import show_sweep
-    from builder.planner.sweep import run_sweep, write_plot
+    from builder.planner.sweep import check_plot_file, run_sweep, write_plot
 
+    if plot is not None:
+        check_plot_file(plot)
     pair = load_pair(config)
     evaluate = plan_many(places, pair)
     with progress_display("sweep", quiet=quiet) as progress:
-        result = run_sweep(pair, [axis for axis in axes if axis != DEFAULT_AXES], evaluate, progress)
+        result = run_sweep(pair, axes, evaluate, progress)
     if plot is not None:
         write_plot(result, plot)
     if as_json:

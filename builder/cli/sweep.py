@@ -39,14 +39,14 @@ def show_cost(cost: CostPlan, advice: HardwareAdvice | None = None) -> None:
         table.add_row(*_point_cells(point, with_price=cost.price is not None))
     show_table(table)
     for payback in cost.paybacks:
-        click.echo(_payback(payback, cost.currency))
+        click.echo(_payback(payback, cost))
     if advice is not None:
         click.echo(advice.sentence)
 
 
 def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
     mark = "*" if row.number == sweep.recommended else "+" if row.number in sweep.front else ""
-    cells = [f"{row.number}{mark}", *(str(row.settings[field]) for field in swept)]
+    cells = [f"{row.number}{mark}", *(str(row.settings.get(field, "any")) for field in swept)]
     figures = row.figures
     if figures is None:
         return [*cells, ", ".join(row.codes)]
@@ -82,6 +82,7 @@ def _padded(row: list[str], widths: list[int], left: int) -> list[str]:
 
 def _notes(sweep: Sweep) -> list[str]:
     notes = ["* take this; + no other row beats it in capacity, speed per user and tokens per chip"]
+    notes += sweep.notes
     if sweep.providers:
         notes.append(f"step times from {', '.join(sweep.providers)}")
     if len(sweep.providers) > 1:
@@ -119,9 +120,12 @@ def _or_dash(value: float | None, words: Callable[[float], str]) -> str:
     return "-" if value is None else words(value)
 
 
-def _payback(payback: Payback, currency: str) -> str:
-    cost = f"the engineering cost of {money(payback.engineering_cost, currency)}"
-    if payback.hours is None or payback.tokens is None:
-        return f"at {payback.load} the draft never pays back {cost}"
-    per_hour, tokens = money(payback.saving_per_hour, currency), count(payback.tokens)
-    return f"at {payback.load} the draft saves {per_hour} an hour and pays back {cost} in {payback.hours:,.0f} hours or {tokens} tokens"
+def _payback(payback: Payback, cost: CostPlan) -> str:
+    spent = f"the engineering cost of {money(payback.engineering_cost, cost.currency)}"
+    if payback.hours is None or payback.tokens is None or cost.price is None:
+        return f"at {payback.load} the draft never pays back {spent}"
+    without = money(cost.price.per_chip_hour * cost.chip_count + payback.saving_per_hour, cost.currency)
+    return (
+        f"at {payback.load} an hour with the draft makes what costs {without} without it; {spent} is paid back in "
+        f"{payback.hours:,.0f} hours or {count(payback.tokens)} tokens"
+    )

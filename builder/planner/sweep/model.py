@@ -23,11 +23,11 @@ UNITS = {
 
 @dataclass(frozen=True)
 class RowFigures:
-    """Predictions of one row at one batch: the largest that the limits and the pools allow; where a goal is stated and batches are not
-    compared, the one that meets it.
+    """Predictions of one row at one batch: the largest that the limits and the pools allow; where a goal is stated the one that meets it.
 
     `capacity_tokens` is what each pool holds, `sequences` how many typical requests that is. Speed is as it is served: an adaptive
-    deployment does not draft where drafting loses. `per_million` is money per 1M output tokens, None where the chip's price is not given.
+    deployment does not draft where drafting loses. `draft_tokens` is the draft length of these figures. `per_million` is money per 1M
+    output tokens, None where the chip's price is not given.
     """
 
     capacity_tokens: int
@@ -39,6 +39,7 @@ class RowFigures:
     per_million: float | None
     provider: str
     error_band: float
+    draft_tokens: int = 0
 
     @property
     def tokens_per_s_per_user(self) -> float:
@@ -82,7 +83,8 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All rows. `front` are the numbers of rows that no other row beats; `sentence` says which row to take, and why."""
+    """All rows. `front` are the numbers of rows that no other row beats; `sentence` says which row to take, and why; `notes` which rows are
+    alike."""
 
     name: str
     axes: Axes
@@ -92,6 +94,7 @@ class Sweep:
     front: tuple[int, ...]
     recommended: int | None
     sentence: str
+    notes: tuple[str, ...] = ()
 
     @property
     def figures(self) -> tuple[tuple[SweepRow, RowFigures], ...]:
@@ -116,10 +119,11 @@ class Sweep:
             "front": list(self.front),
             "recommended": self.recommended,
             "recommendation": self.sentence,
+            "notes": list(self.notes),
         }
 
 
 def row_label(settings: Mapping[str, Setting], axes: Axes) -> str:
-    """`fp8 KV, k 4, batch 32`: what differs between the rows."""
-    parts = [UNITS.get(field, f"{field} {{}}").format(value) for field, value in settings.items() if len(axes[field]) > 1]
-    return ", ".join(parts) or "as in the pair file"
+    """`fp8 KV, k 4, batch 32`: what differs between the rows; all that was set where nothing differs."""
+    differing = [field for field in settings if len(axes[field]) > 1] or list(settings)
+    return ", ".join(UNITS.get(field, f"{field} {{}}").format(settings[field]) for field in differing)

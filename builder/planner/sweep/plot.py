@@ -27,20 +27,30 @@ def write_plot(sweep: Sweep, file: Path) -> None:
     """Draw the sweep to a PNG file.
 
     Raises MissingError PACKAGE-MISSING without matplotlib, RefusedError SWEEP-PLOT-EMPTY when no row works, SWEEP-PLOT-FILE when the file
-    cannot be written.
+    cannot be written or is named as no PNG.
     """
+    check_plot_file(file)
     if not sweep.figures:
         message = f"nothing can be drawn: {sweep.sentence}"
         raise RefusedError("SWEEP-PLOT-EMPTY", message, found="no row that works", needed="one", fix="sweep other values")
     figure = draw(sweep)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
     except OSError as error:
-        message = f"{file} cannot be written: {error.strerror or error}"
-        raise RefusedError(
-            "SWEEP-PLOT-FILE", message, found=str(file), needed="a file that can be written", fix="name another file"
-        ) from None
+        raise _no_file(file, f"{file} cannot be written: {error.strerror or error}", "a file that can be written") from None
+
+
+def check_plot_file(file: Path) -> None:
+    """Raises RefusedError SWEEP-PLOT-FILE when a picture cannot go there: another kind of file, or no such folder."""
+    if file.suffix.lower() != ".png":
+        raise _no_file(file, f"a plot is a PNG picture, and {file} is named as something else", "a name that ends in .png")
+    if not file.parent.is_dir():
+        raise _no_file(file, f"{file} cannot be written: there is no folder {file.parent}", "a folder that is there")
+
+
+def _no_file(file: Path, message: str, needed: str) -> RefusedError:
+    fix = f"--plot {file.with_suffix('.png').name}"
+    return RefusedError("SWEEP-PLOT-FILE", message, field="--plot", found=str(file), needed=needed, fix=fix)
 
 
 def draw(sweep: Sweep) -> "Figure":

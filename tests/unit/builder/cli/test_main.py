@@ -96,9 +96,19 @@ def test_verbs_without_their_packages_say_what_to_install() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_reader_of_a_pipe_that_leaves_is_no_error(write_checkpoint: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--json"], ["--sweep", "batch=1,4"], ["--help"]], ids=["table", "json", "sweep", "help"])
+def test_reader_of_a_pipe_that_leaves_is_no_error(write_checkpoint: Write, tmp_path: Path, options: list[str]) -> None:
     file = pair_file(write_checkpoint, tmp_path)
-    command = f"set -o pipefail; {sys.executable} -m builder plan {file} --build-root {tmp_path} | true"
+    command = f"{sys.executable} -m builder -q plan {file} --build-root {tmp_path} {' '.join(options)} | true"
+    done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_closed_output_is_no_error(write_checkpoint: Write, tmp_path: Path) -> None:
+    file = pair_file(write_checkpoint, tmp_path)
+    command = f"{sys.executable} -m builder -q plan {file} --build-root {tmp_path} --sweep batch=1,4 >&-"
     assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
 
 

@@ -91,7 +91,8 @@ def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.Captur
         ["saturation (batch 64)", "7.2 M", "5.76 M", "0.500", "0.625"],
     ]
     assert (
-        "at batch 1 the draft saves 7.20 USD an hour and pays back the engineering cost of 7,200 USD in 1,000 hours or 540 M tokens\n"
+        "at batch 1 an hour with the draft makes what costs 10.80 USD without it; the engineering cost of 7,200 USD is paid back in 1,000 "
+        "hours or 540 M tokens\n"
         "at saturation the draft never pays back the engineering cost of 7,200 USD\n"
         "None of 4 chips meets it.\n"
     ) in text

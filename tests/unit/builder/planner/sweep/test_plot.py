@@ -22,7 +22,7 @@ def result(make_pair: Callable[..., Pair], evaluate: Evaluate) -> Sweep:
 
 
 def test_png_has_its_header_and_size(result: Sweep, tmp_path: Path) -> None:
-    file = tmp_path / "new folder" / "sweep.png"
+    file = tmp_path / "a sweep.png"
     write_plot(result, file)
     content = file.read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -96,6 +96,24 @@ def test_file_that_cannot_be_written_is_refused(result: Sweep, tmp_path: Path) -
     with pytest.raises(RefusedError, match="cannot be written") as raised:
         write_plot(result, tmp_path / "file" / "a.png")
     assert raised.value.finding.code == "SWEEP-PLOT-FILE"
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.pdf", "a", "a.png.txt"])
+def test_only_pictures_are_written(result: Sweep, tmp_path: Path, name: str) -> None:
+    with pytest.raises(RefusedError, match="is named as something else") as raised:
+        write_plot(result, tmp_path / name)
+    assert (raised.value.finding.code, raised.value.finding.fix) == (
+        "SWEEP-PLOT-FILE",
+        f"--plot {Path(name).with_suffix('.png')}",
+    )
+    assert not (tmp_path / name).exists()
+
+
+def test_no_folder_is_made(result: Sweep, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="there is no folder") as raised:
+        write_plot(result, tmp_path / "new" / "a.png")
+    assert raised.value.finding.code == "SWEEP-PLOT-FILE"
+    assert not (tmp_path / "new").exists()
 
 
 def test_without_matplotlib_the_way_out_is_named(result: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,8 @@ def test_smallest_hardware_for_a_rate_per_user(planned: Callable[..., Planned]) 
     assert choices["l40s"].count > 1
     assert "a100_sxm" not in choices, "no FP8 before sm_89"
     assert "t4" not in choices
-    assert [c.memory_bytes for c in advice.choices] == sorted(c.memory_bytes for c in advice.choices)
+    assert not choices["h100_sxm"].has_room, "70 GB of weights leave room for one sequence of full length"
+    assert [(not c.has_room, c.memory_bytes) for c in advice.choices] == sorted((not c.has_room, c.memory_bytes) for c in advice.choices)
     assert all(c.tokens_per_s_per_user >= 60 for c in advice.choices)
     assert advice.sentence.startswith(
         f"The least that meets 60 tokens/s per user is {advice.choices[0].count} x {advice.choices[0].chip} ("

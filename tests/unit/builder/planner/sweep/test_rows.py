@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from builder.errors import Finding, RefusedError
-from builder.planner.sweep import Evaluate, PlanLike, run_sweep, sweep
+from builder.planner.sweep import Evaluate, PlanLike, run_sweep, sweep, with_settings
 from builder.spec import Pair
 from tests.unit.builder.planner.conftest import speed
 from tests.unit.builder.planner.sweep.conftest import FakeMemory, FakePlan
@@ -30,7 +30,7 @@ def test_figures_of_a_row(make_pair: MakePair, evaluate: Evaluate) -> None:
     assert figures.per_million == pytest.approx(0.001 / figures.tokens_per_s * 1e6)
 
 
-def test_a_goal_decides_the_batch_unless_batches_are_compared(make_pair: MakePair) -> None:
+def test_a_goal_decides_the_batch(make_pair: MakePair) -> None:
     rates = speed((1, 50, 150), (8, 400, 800), (64, 2000, 2600))
     pair = make_pair(planning={"goal": {"tokens_per_s_per_user": 90}}, limits={"max_batch_size": 64})
 
@@ -40,7 +40,7 @@ def test_a_goal_decides_the_batch_unless_batches_are_compared(make_pair: MakePai
         return row.figures.batch
 
     assert batch({"speculation.max_draft_tokens": (5,)}) == 8
-    assert batch({"limits.max_batch_size": (64,)}) == 64
+    assert batch({"limits.max_batch_size": (64,)}) == 8, "the limit is compared, at the batch that meets the goal"
     assert batch({"speculation.max_draft_tokens": (5,)}, make_pair()) == 64
 
 
@@ -117,9 +117,57 @@ def test_json_has_a_schema_and_survives_a_round_trip(make_pair: MakePair, evalua
 def test_progress_is_told_and_default_axes_are_taken(make_pair: MakePair, evaluate: Evaluate) -> None:
     told: list[tuple[str, float | None]] = []
     result = run_sweep(make_pair(), [], lambda p: _without_int8(p, evaluate), lambda text, share: told.append((text, share)))
-    assert len(told) == len(result.rows) == 3 * 4 * 3
+    assert len(told) == len(result.rows) == 2 * 4 * 3 + 1, "a precision that is always refused is one row"
     assert told[0] == ("planning (fp8 KV, k 2, batch 1)", 0.0)
-    assert told[-1][1] == pytest.approx(35 / 36)
+    assert told[-1][1] == pytest.approx(24 / 25)
+
+
+def test_what_is_given_beside_all_is_kept(make_pair: MakePair, evaluate: Evaluate) -> None:
+    result = run_sweep(make_pair(), ["kv=fp8", "all", "planning.acceptance=0.5,0.6"], evaluate)
+    assert list(result.axes) == ["target.kv_cache", "speculation.max_draft_tokens", "limits.max_batch_size", "planning.acceptance"]
+    assert (result.axes["target.kv_cache"], result.axes["planning.acceptance"]) == (("fp8",), (0.5, 0.6))
+
+
+def test_a_precision_that_a_rule_refuses_is_one_row_of_all(make_pair: MakePair, evaluate: Evaluate) -> None:
+    result = run_sweep(make_pair(), ["all"], lambda p: _without_int8(p, evaluate))
+    refused = [row for row in result.rows if not row.ok]
+    assert [(row.settings, row.codes, row.label) for row in refused] == [({"target.kv_cache": "int8"}, ("RULE-KV-INT8",), "int8 KV")]
+    assert result.axes["target.kv_cache"] == ("fp8", "bf16", "int8")
+    typed = run_sweep(make_pair(), ["kv=int8", "all"], lambda p: _without_int8(p, evaluate))
+    assert {row.codes for row in typed.rows} == {("RULE-KV-INT8",)}, "what was asked for is tried as asked"
+
+    def no_room(pair: Pair) -> PlanLike:
+        if pair.spec.target.kv_cache == "bf16" and pair.spec.limits.max_batch_size > 1:
+            raise RefusedError("MEM-POOL", "no room")
+        return _without_int8(pair, evaluate)
+
+    rows = run_sweep(make_pair(), ["all"], no_room).rows
+    assert [row.settings["target.kv_cache"] for row in rows].count("bf16") == 12, "another batch may have room"
+
+
+def test_rows_that_a_limit_does_not_change_are_told(make_pair: MakePair, evaluate: Evaluate) -> None:
+    def best_is_five(pair: Pair) -> PlanLike:
+        k = min(pair.spec.speculation.max_draft_tokens, 5)
+        return evaluate(with_settings(pair, {"speculation.max_draft_tokens": k}))
+
+    result = run_sweep(make_pair(), ["k=4,5,8", "batch=1,4"], best_is_five)
+    assert result.notes == (
+        "speculation.max_draft_tokens is a limit, and the best draft length lies below it: rows 3 and 5 (5 drafted), rows 4 and 6 "
+        "(5 drafted) are alike",
+    )
+    assert result.as_dict()["notes"] == list(result.notes)
+    rates = speed((1, 50, 150), (8, 400, 800), (64, 2000, 2600))
+    goal = make_pair(planning={"goal": {"tokens_per_s_per_user": 90}})
+    alike = sweep(goal, {"limits.max_batch_size": (16, 64)}, lambda _pair: FakePlan(True, (), FakeMemory(1000), rates))
+    assert alike.notes == (
+        "limits.max_batch_size is a limit, and the batch that meets the goal lies below it: rows 1 and 2 (batch 8) are alike",
+    )
+
+
+def test_a_single_row_is_named_by_what_was_set(make_pair: MakePair, evaluate: Evaluate) -> None:
+    assert [row.label for row in run_sweep(make_pair(limits={"max_batch_size": 16}), ["batch=1"], evaluate).rows] == ["batch 1"]
+    assert [row.label for row in run_sweep(make_pair(), ["batch=1", "k=2"], evaluate).rows] == ["batch 1, k 2"]
+    assert [row.label for row in run_sweep(make_pair(), ["batch=1", "k=2,4"], evaluate).rows] == ["k 2", "k 4"]
 
 
 def _without_int8(pair: Pair, evaluate: Evaluate) -> PlanLike:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from builder.errors import FindingsError, RefusedError
-from builder.planner.sweep.settings import combinations, default_axes, parse_axes, with_settings
+from builder.errors import FindingsError
+from builder.planner.sweep.settings import with_settings
 from builder.spec import Pair
 
 MakePair = Callable[..., Pair]
@@ -59,54 +59,15 @@ def test_a_draft_with_the_same_cache_keeps_it(make_pair: MakePair) -> None:
     assert with_settings(other, {"target.kv_cache": "bf16"}).spec.draft.kv_cache == "auto"
 
 
-def test_axes_by_short_and_dotted_name() -> None:
-    axes = parse_axes(["kv=fp8, bf16", "batch=1,16", "planning.acceptance=0.6", "batch=16,32", "kv_cache.reuse=true"])
-    assert axes == {
-        "target.kv_cache": ("fp8", "bf16"),
-        "limits.max_batch_size": (1, 16, 32),
-        "planning.acceptance": (0.6,),
-        "kv_cache.reuse": (True,),
-    }
-
-
-@pytest.mark.parametrize("text", ["batch", "batch=", "batch=1,,2", "=1"])
-def test_axis_without_values_is_refused(text: str) -> None:
-    with pytest.raises(RefusedError) as raised:
-        parse_axes([text])
-    finding = raised.value.finding
-    assert finding.code in ("SWEEP-AXIS-SYNTAX", "SWEEP-AXIS-UNKNOWN")
-    assert "batch = limits.max_batch_size" in finding.fix
-
-
-def test_unknown_axis_is_refused_with_the_nearest(make_pair: MakePair) -> None:
-    with pytest.raises(RefusedError) as raised:
-        parse_axes(["target.kv_cach=fp8"])
-    assert raised.value.finding.code == "SWEEP-AXIS-UNKNOWN"
-    assert str(raised.value) == "a pair file has no setting target.kv_cach; did you mean target.kv_cache?"
-    with pytest.raises(RefusedError, match="no setting target"):
-        parse_axes(["target=fp8"])
-
-
-@pytest.mark.parametrize(
-    ("chip", "precisions"),
-    [("h200_sxm", ("fp8", "bf16", "int8")), ("b200_sxm", ("fp8", "bf16", "int8", "nvfp4")), ("a100_sxm", ("fp8", "bf16", "int8"))],
-)
-def test_default_axes_are_what_the_chip_computes_with(make_pair: MakePair, chip: str, precisions: tuple[str, ...]) -> None:
-    axes = default_axes(make_pair(hardware={"chip": chip}, limits={"max_batch_size": 16}).spec)
-    assert axes == {
-        "target.kv_cache": precisions,
-        "speculation.max_draft_tokens": (2, 4, 5, 8),
-        "limits.max_batch_size": (1, 8, 16, 32),
-    }
-
-
-def test_without_drafts_their_length_is_no_axis(make_pair: MakePair) -> None:
-    assert "speculation.max_draft_tokens" not in default_axes(make_pair(draft={"method": "none", "checkpoint": None}).spec)
-
-
-def test_every_combination_once_up_to_a_limit() -> None:
-    assert combinations({"a": (1, 2), "b": ("x", "y")}) == [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}]
-    assert len(combinations({"a": tuple(range(32)), "b": tuple(range(16))})) == 512
-    with pytest.raises(RefusedError, match="a sweep of 27 x 19 is 513 rows, more than anybody reads") as raised:
-        combinations({"a": tuple(range(27)), "b": tuple(range(19))})
-    assert raised.value.finding.code == "SWEEP-ROWS"
+def test_the_draft_follows_the_count(make_pair: MakePair) -> None:
+    """In one process it is split as the target is; on its own it stays as it is, as far as there are chips."""
+    two = {"hardware": {"count": 2}, "target": {"tensor_parallel": 2}, "draft": {"tensor_parallel": 2}}
+    single, apart = make_pair(serve={"topology": "single"}, **two), make_pair(**two)
+    counts = (1, 2, 4, 8)
+    assert [with_settings(single, {"hardware.count": n}).spec.draft.tensor_parallel for n in counts] == [1, 2, 4, 8]
+    assert [with_settings(apart, {"hardware.count": n}).spec.draft.tensor_parallel for n in counts] == [1, 2, 2, 2]
+    assert with_settings(single, {"hardware.count": 4, "draft.tensor_parallel": 1}).spec.draft.tensor_parallel == 1
+    assert with_settings(single, {"target.tensor_parallel": 1}).spec.draft.tensor_parallel == 1
+    assert with_settings(apart, {"hardware.count": 8, "serve.topology": "single"}).spec.draft.tensor_parallel == 8
+    staged = make_pair(serve={"topology": "single"}, hardware={"count": 2}, target={"pipeline_parallel": 2})
+    assert with_settings(staged, {"hardware.count": 8}).spec.draft.tensor_parallel == 4
