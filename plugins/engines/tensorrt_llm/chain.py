@@ -68,7 +68,7 @@ def _int8_cache(side: Side) -> list[Break]:
         return []
     field = side.field("kv_cache")
     reason = f"INT8 KV of the {side.role} switches paged context FMHA off"
-    fix = f"set {field} to bf16, or to fp8 with {any_of(side.lane.fp8_class)} weights on sm_89 or newer"
+    fix = side.other_cache(f"bf16, or to fp8 with {any_of(side.lane.fp8_class)} weights on sm_89 or newer")
     return [Break("RULE-KV-INT8-REUSE", field, reason, "int8", "bf16 | fp8", fix)]
 
 
@@ -80,9 +80,11 @@ def _fp8_cache(side: Side, sm: int) -> list[Break]:
     reason = f"FP8 KV keeps paged context FMHA only with {needed} weights, and the {side.role}'s are {weights}: the builder switches it off"
     words = [w for w, row in side.lane.weights.items() if row.algorithms[0] in side.lane.fp8_class and row.runs_on(sm)]
     if side.facts.stored.weights:  # what is stored is not quantized again
-        fix = f"set {field}: bf16, or point {side.field('checkpoint')} at a checkpoint with {needed} weights"
+        other = "" if side.cache_is_fixed else f", or {side.other_cache('bf16')}"
+        fix = f"point {side.field('checkpoint')} at a checkpoint with {needed} weights{other}"
     else:
-        fix = f"set {side.field('weights')} to {any_of(words)}, or {field}: bf16" if words else f"set {field}: bf16"
+        other = side.other_cache("bf16")
+        fix = f"set {side.field('weights')} to {any_of(words)}, or {other.removeprefix('set ')}" if words else other
     return [Break("RULE-KV-FP8-WEIGHTS", field, reason, weights, needed, fix)]
 
 

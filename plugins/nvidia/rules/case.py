@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.api import Deployment, EngineRequest, Finding, ModelFacts, ModelShape, Severity
-from plugins.nvidia.lanes import Lane, Precision
+from plugins.nvidia.lanes import CONVERTED, Lane, Precision
 from plugins.nvidia.releases import Release
 
 
@@ -39,6 +39,17 @@ class Side:
     def kv_cache(self) -> str:
         """The cache's precision; auto is what the checkpoint was calibrated for, or else 16 bits."""
         return self.lane.cache_word(self.request.kv_cache, self.facts.stored)
+
+    @property
+    def cache_is_fixed(self) -> bool:
+        """Whether the checkpoint was made for one cache, so that the loader refuses another."""
+        return bool(self.facts.stored.kv_cache) or self.facts.stored.kind in CONVERTED
+
+    def other_cache(self, words: str) -> str:
+        """The way to another cache: a word of the pair file, or another checkpoint where this one was made for its cache."""
+        if self.cache_is_fixed:
+            return f"point {self.field('checkpoint')} at a checkpoint that was not made for an {self.kv_cache.upper()} KV cache"
+        return f"set {self.field('kv_cache')}{' to' if ' ' in words else ':'} {words}"
 
     @property
     def weights_row(self) -> Precision | None:

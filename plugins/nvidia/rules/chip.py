@@ -99,7 +99,7 @@ def _kv_cache(case: Case, side: Side, row: Precision) -> Finding:
         needed = _outside(row)
     others = [_with_limits(o) for o in case.lane.kv_cache.values() if o.runs_on(sm)]
     field = side.field("kv_cache")
-    fix = f"set {field} to {any_of(others)}; or choose a chip with {needed}"
+    fix = f"{side.other_cache(any_of(others))}; or choose a chip with {needed}"
     return finding("RULE-KV-CHIP", "error", field, message, found=f"sm_{sm}", needed=needed, fix=fix)
 
 

@@ -30,7 +30,7 @@ def draft_kv_cache(case: Case) -> Findings:
             f"A draft with an {draft.kv_cache.upper()} cache proposes worse: 2.7 accepted tokens became 1.8 in one report. Its cache is "
             "the small part of the memory."
         )
-        fix = "set draft.kv_cache: bf16, or compare both in the gates"
+        fix = f"{draft.other_cache('bf16')}, or compare both in the gates"
         yield finding("RULE-DRAFT-KV", "warning", "draft.kv_cache", message, found=draft.kv_cache, needed="bf16", fix=fix)
 
 

@@ -11,19 +11,20 @@ def stored_weights(case: Case) -> Findings:
         stored, asked = side.facts.stored, side.request.weights
         algorithm = stored.weights
         if is_fixed(stored) and algorithm not in _algorithms(side, asked):
-            yield _stored_weights(side, algorithm, asked)
+            yield _stored_weights(case, side, algorithm, asked)
 
 
-def _stored_weights(side: Side, algorithm: str, asked: str) -> Finding:
+def _stored_weights(case: Case, side: Side, algorithm: str, asked: str) -> Finding:
     word = next((w for w, row in side.lane.weights.items() if algorithm in row.algorithms), "")
     field, kind = side.field("weights"), side.facts.stored.kind
     name = algorithm or "unquantized"
     message = f"The {side.role}'s checkpoint ({kind}) already holds {name} weights; {asked} weights cannot be made of it."
+    elsewhere = f"point {side.field('checkpoint')} at the unquantized model"
     if word:
-        return finding("RULE-STORED-WEIGHTS", "error", field, message, found=asked, needed=word, fix=f"set {field}: {word}")
+        fix = f"set {field}: {word}" if not case.is_gpu or side.lane.weights[word].runs_on(case.sm) else elsewhere
+        return finding("RULE-STORED-WEIGHTS", "error", field, message, found=asked, needed=word, fix=fix)
     message = f"The {side.role}'s checkpoint ({kind}) holds {algorithm} weights, which engine.kind {side.lane.kind} does not take."
-    fix = f"point {side.field('checkpoint')} at the unquantized model"
-    return finding("RULE-STORED-WEIGHTS", "error", field, message, found=algorithm, needed="an algorithm of the lane", fix=fix)
+    return finding("RULE-STORED-WEIGHTS", "error", field, message, found=algorithm, needed="an algorithm of the lane", fix=elsewhere)
 
 
 def _algorithms(side: Side, word: str) -> tuple[str, ...]:
@@ -34,9 +35,9 @@ def _algorithms(side: Side, word: str) -> tuple[str, ...]:
 def stored_kv_cache(case: Case) -> Findings:
     """A checkpoint whose cache was calibrated for one format is not served with another."""
     for side in case.sides:
-        fixed, stored, asked = side.facts.stored.kind in CONVERTED, side.facts.stored.kv_cache, side.request.kv_cache
+        stored, asked = side.facts.stored.kv_cache, side.request.kv_cache
         row = side.lane.kv_cache.get(asked)
-        if not (stored or fixed) or asked == "auto" or (row is not None and stored in row.algorithms):
+        if not side.cache_is_fixed or asked == "auto" or (row is not None and stored in row.algorithms):
             continue
         field = side.field("kv_cache")
         message = (

@@ -526,6 +526,21 @@ def test_path_is_free() -> None:
             "RULE-WEIGHTS-CHIP",
             "point target.checkpoint at the unquantized model, or choose a chip with sm_89 or newer",
         ),
+        (
+            {"target": {"weights": "int8"}, "target_stored": StoredFormat("modelopt", "FP8")},
+            "RULE-STORED-WEIGHTS",
+            "set target.weights: fp8",
+        ),
+        (
+            {"chip": "a100_sxm", "target": {"weights": "int8"}, "target_stored": StoredFormat("modelopt", "FP8")},
+            "RULE-STORED-WEIGHTS",
+            "point target.checkpoint at the unquantized model",
+        ),
+        (
+            {"chip": "a100_sxm", "target_stored": StoredFormat("modelopt", "W8A8_SQ_PER_CHANNEL", "FP8"), "draft": {"weights": "int8"}},
+            "RULE-KV-CHIP",
+            "point target.checkpoint at a checkpoint that was not made for an FP8 KV cache; or choose a chip with sm_89 or newer",
+        ),
     ],
 )
 def test_ways_out_are_not_refused_when_they_are_followed(changes: Changes, code: str, fix: str) -> None:

@@ -446,10 +446,22 @@ def test_odd_values_in_an_engines_record_are_no_crash(plugins: object) -> None:
     assert isinstance(findings(**{**changes, "target_config": odd}), list)
 
 
-def test_a_stored_block_scaled_checkpoint_is_not_told_to_be_quantized_again() -> None:
-    stored = StoredFormat("huggingface", "FP8_BLOCK_SCALES", "FP8")
-    (found,) = with_code(findings(target_stored=stored), "RULE-KV-FP8-WEIGHTS")
-    assert found.fix == ("set target.kv_cache: bf16, or point target.checkpoint at a checkpoint with FP8, W4A8_AWQ or NVFP4 weights")
+def test_what_is_stored_is_not_told_to_be_quantized_again() -> None:
+    """Following a way out must not end in RULE-STORED-WEIGHTS or RULE-STORED-KV."""
+    elsewhere = "point target.checkpoint at a checkpoint with FP8, W4A8_AWQ or NVFP4 weights"
+    stored = {"": f"{elsewhere}, or set target.kv_cache: bf16", "FP8": elsewhere}
+    for cache, fix in stored.items():
+        facts = StoredFormat("huggingface", "FP8_BLOCK_SCALES", cache)
+        assert [f.fix for f in with_code(findings(target_stored=facts), "RULE-KV-FP8-WEIGHTS")] == [fix]
+
+
+def test_a_cache_that_a_checkpoint_was_made_for_is_left_only_by_another_checkpoint() -> None:
+    int8 = StoredFormat("modelopt", "W8A8_SQ_PER_CHANNEL", "INT8", "good")
+    (found,) = with_code(findings(target={"weights": "int8_sq", "kv_cache": "auto"}, target_stored=int8), "RULE-KV-INT8-REUSE")
+    assert found.fix == "point target.checkpoint at a checkpoint that was not made for an INT8 KV cache"
+    fp8 = StoredFormat("modelopt", "FP8", "FP8", "good")
+    (found,) = with_code(findings(draft_stored=fp8), "RULE-DRAFT-KV")
+    assert found.fix == ("point draft.checkpoint at a checkpoint that was not made for an FP8 KV cache, or compare both in the gates")
 
 
 def test_options_are_judged_once_and_not_once_a_role() -> None:
