@@ -63,7 +63,7 @@ def check_files(folder: Path, field: str) -> Iterator[Finding]:
     """Small files beside config.json that are there and say nothing, because they are no JSON."""
     for name, severity, consequence in SMALL_FILES:
         try:
-            data = parse_json((folder / name).read_text(encoding="utf-8"))
+            data = parse_json((folder / name).read_bytes())
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
@@ -79,7 +79,7 @@ def check_files(folder: Path, field: str) -> Iterator[Finding]:
 def read_object(file: Path) -> dict[str, Any]:
     """A JSON object; {} when the file is not there or holds none."""
     try:
-        data = parse_json(file.read_text(encoding="utf-8"))
+        data = parse_json(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -57,7 +57,7 @@ def _without_config(path: Path, field: str) -> Checkpoint:
 
 def _read_config(file: Path, field: str) -> dict[str, Any]:
     try:
-        config = parse_json(file.read_text(encoding="utf-8"))
+        config = parse_json(file.read_bytes())
     except (ValueError, OSError) as error:
         message = f"{file} is not JSON: {error}"
         raise RefusedError("CKPT-CONFIG", message, field=field, found=str(error), needed="JSON", file=str(file)) from None

@@ -60,7 +60,7 @@ def _read_index(folder: Path, field: str) -> Mapping[str, str]:
     if not file.is_file():
         return {}
     try:
-        return {name: _plain_name(shard) for name, shard in parse_json(file.read_text(encoding="utf-8"))["weight_map"].items()}
+        return {name: _plain_name(shard) for name, shard in parse_json(file.read_bytes())["weight_map"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{file} is no index of shards: {error}"
         raise RefusedError("CKPT-WEIGHTS", message, field=field, found=str(error), needed="weight_map", file=str(file)) from None

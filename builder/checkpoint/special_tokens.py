@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from builder.checkpoint.quantization import read_object
 from builder.checkpoint.tokenizer import Tokenizer, read_settings
 
 NAMES = ("bos_token", "eos_token", "pad_token", "unk_token")
@@ -41,10 +42,10 @@ def read_special_tokens(tokenizer: Tokenizer, config: Mapping[str, Any], end_ids
     """From tokenizer_config.json, special_tokens_map.json, generation_config.json and the model's configuration, in this order; `end_ids`
     are the model's.
 
-    Raises RefusedError CKPT-TOKENIZER when one of them is not JSON.
+    Raises RefusedError CKPT-TOKENIZER when one of the tokenizer's is not JSON; the model's reader speaks of its own.
     """
     texts = read_settings(tokenizer.folder, "special_tokens_map.json") | {k: v for k, v in tokenizer.settings.items() if v is not None}
-    models = (read_settings(tokenizer.folder, FILES_OF_THE_MODEL[0]), config)
+    models = (read_object(tokenizer.folder / FILES_OF_THE_MODEL[0]), config)
     named = {name: token for name in NAMES if (token := _named(name, texts, models, tokenizer)) is not None}
     own = named.get("eos_token")
     ids = {*end_ids} | ({own.token_id} if own and own.token_id is not None else set())

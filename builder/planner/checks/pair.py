@@ -1,6 +1,6 @@
 """All checks of a pair, in the order in which a person would ask."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def check_pair(
     yield from findings
     yield from _check_limits(pair, first, second)
     for model in (first, second) if second else (first,):
-        yield from _guarded(model, check_tokenizer_files(model))
+        yield from _guarded((model,), check_tokenizer_files(model))
         yield from check_remote_code(model)
     if second is not None:
         yield from _check_models(pair, first, second)
@@ -47,7 +47,7 @@ def _check_models(pair: Pair, target: Model, draft: Model) -> Iterator[Finding]:
     yield from check_vocabulary(target, draft)
     if pair.spec.speculation.acceptance == "logits":
         yield from check_logits_width(target, draft)
-    yield from _guarded(draft, check_special_tokens(target, draft))
+    yield from _guarded((target, draft), check_special_tokens(target, draft))
     yield from check_sizes(target, draft)
 
 
@@ -66,13 +66,14 @@ def _tokenizer(
         return None
 
 
-def _guarded(model: Model, findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Findings, and the refusal of a small file that cannot be read on the way."""
+def _guarded(models: Sequence[Model], findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Findings, and the refusal of a small file that cannot be read on the way, at the model whose file it is."""
     try:
         yield from findings
     except RefusedError as error:
         for finding in error.findings:
-            yield _placed(finding, model.field)
+            owner = next((model for model in models if Path(finding.file).is_relative_to(model.checkpoint.path)), models[-1])
+            yield _placed(finding, owner.field)
 
 
 def _placed(finding: Finding, field: str) -> Finding:

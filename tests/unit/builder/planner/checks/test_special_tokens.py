@@ -150,9 +150,16 @@ def test_a_model_that_is_code_of_the_checkpoint(checkpoint: MakeCheckpoint, chec
     )
 
 
+def test_a_broken_file_is_told_at_the_model_whose_it_is(checkpoint: MakeCheckpoint, check: Check) -> None:
+    target, draft = checkpoint("target"), checkpoint("draft")
+    (target.path / "special_tokens_map.json").write_text("{")
+    findings = check(target, draft)
+    assert {(f.code, f.field) for f in findings} == {("CKPT-TOKENIZER", "target.checkpoint")}
+
+
 def test_a_broken_file_on_the_way_is_a_finding(checkpoint: MakeCheckpoint, check: Check) -> None:
     target, draft = checkpoint("target"), checkpoint("draft")
-    (draft.path / "generation_config.json").write_text("{")
+    (draft.path / "special_tokens_map.json").write_text("{")
     findings = check(target, draft, limits={"max_sequence_tokens": 8192})
     assert {"PAIR-CONTEXT", "CKPT-TOKENIZER"} == {finding.code for finding in findings}
     assert {f.field for f in findings if f.code == "CKPT-TOKENIZER"} == {"draft.checkpoint"}
