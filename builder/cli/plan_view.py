@@ -116,7 +116,9 @@ def _memory_lines(memory: MemoryPlan) -> list[str]:
     lines = []
     if memory.device_bytes:
         used, reserve = size(memory.total_bytes), size(memory.reserve_bytes)
-        lines.append(f"device 0: {used} of {size(memory.device_bytes)}, {reserve} in reserve, {size(memory.stranded_bytes)} in no pool")
+        idle = f"; {size(memory.idle_bytes)} unused on the other devices" if memory.idle_bytes else ""
+        lines.append(f"device 0: {used} of {size(memory.device_bytes)}, {reserve} in reserve{idle}")
+        lines.append(f"tokens that can be live at once by the limits: {memory.needed_tokens:,}; the rest of a pool is cache for reuse")
         orders = [", then ".join(f"{step.role} {step.fraction:.3f}" for step in order) for order in memory.load_orders]
         lines.append("the same pools as fractions of what is free at load:")
         lines += [f"  {order}" for order in orders]
@@ -155,16 +157,16 @@ def _speed_lines(speed: SpeedPlan) -> list[str]:
     if speed.stop_batch is not None:
         lines.append(f"drafting wins up to batch {speed.stop_batch}" if speed.stop_batch else "drafting wins at no batch")
     lines += [f"not verified: {reason}" for reason in speed.unverified]
-    lines += [f"nearest published: {_anchor(anchor)}" for anchor in speed.anchors]
+    lines += [f"nearest published: {_anchor(anchor, speed.acceptance)}" for anchor in speed.anchors]
     return lines
 
 
-def _anchor(anchor: Anchor) -> str:
+def _anchor(anchor: Anchor, acceptance: float) -> str:
     plain, fast = anchor.plain_tokens_per_s, anchor.tokens_per_s
     rates = " -> ".join(f"{rate:,.5g}" for rate in (plain, fast) if rate is not None)
-    speedup = f", {anchor.speedup:.2f}x" if anchor.speedup else ""
-    acceptance = f", acceptance {anchor.acceptance:.2f}" if anchor.acceptance else ""
-    return f"{anchor.name}: {rates} tok/s{speedup}{acceptance} ({anchor.runtime})"
+    speedup = f"{anchor.speedup:.2f}x" if anchor.speedup else ""
+    figures = ", ".join(part for part in (rates and f"{rates} tok/s", speedup, anchor.unlike(acceptance)) if part)
+    return f"{anchor.name}: {figures} ({anchor.runtime})"
 
 
 def _show_settings(plan: "Plan") -> None:
