@@ -110,7 +110,7 @@ class Engine(Protocol):
     """Share of the free device memory that an engine takes for its paged cache when nobody says how much; None where the lane has no such
     setting."""
     adapts_draft_length: bool
-    """Whether each round's draft length may be chosen when `speculation.adaptive` is true; False where the lane's is fixed when it starts."""
+    """Whether each round may choose its draft length when `speculation.adaptive` is true; False where it is fixed as the lane starts."""
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         """Everything that can be refused of one engine from small files, without heavy packages."""

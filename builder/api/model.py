@@ -28,6 +28,7 @@ class ModelShape:
     active_parameters: int = 0
     tied_head: bool = False
     experts: int = 0
+    experts_per_token: int = 0
     kv_lora_rank: int = 0
     rope_head_dim: int = 0
 

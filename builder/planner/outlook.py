@@ -36,7 +36,7 @@ def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outloo
     findings = [*check_memory(spec, memory)]
     needs = tuple(engine.build_needs(request, facts.shape, facts.stored) for request, facts in models)
     try:
-        speed = _speed(pair, chip, models, memory)
+        speed = _speed(pair, engine, chip, models, memory)
     except RefusedError as error:
         return Outlook(memory, None, None, needs, (*findings, *error.findings, *check_cost(spec, None, file=pair.file)))
     cost = plan_cost(spec, speed, spec.hardware.count)
@@ -44,13 +44,14 @@ def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outloo
     return Outlook(memory, speed, cost, needs, tuple(findings))
 
 
-def _speed(pair: Pair, chip: Chip, models: Models, memory: MemoryPlan) -> SpeedPlan:
-    placed = [_placed(chip, request, facts, share) for (request, facts), share in zip(models, memory.engines, strict=True)]
+def _speed(pair: Pair, engine: Engine, chip: Chip, models: Models, memory: MemoryPlan) -> SpeedPlan:
+    placed = [_placed(engine, chip, request, facts, share) for (request, facts), share in zip(models, memory.engines, strict=True)]
     target, draft = placed[0], placed[1] if len(placed) > 1 else None
-    return plan_speed(pair.spec, target, draft, pool_tokens=memory.engines[0].pool_tokens, measured=pair.measured_times)
+    pool_tokens, lane_adapts = memory.engines[0].pool_tokens, engine.adapts_draft_length
+    return plan_speed(pair.spec, target, draft, pool_tokens=pool_tokens, measured=pair.measured_times, lane_adapts=lane_adapts)
 
 
-def _placed(chip: Chip, request: EngineRequest, facts: ModelFacts, share: EngineShare) -> ModelOnChips:
+def _placed(engine: Engine, chip: Chip, request: EngineRequest, facts: ModelFacts, share: EngineShare) -> ModelOnChips:
     return ModelOnChips(
         role=request.role,
         facts=facts,
@@ -61,4 +62,5 @@ def _placed(chip: Chip, request: EngineRequest, facts: ModelFacts, share: Engine
         chip=chip,
         tensor_parallel=request.tensor_parallel,
         pipeline_parallel=request.pipeline_parallel,
+        lookup_bytes=engine.memory(request, facts.shape, facts.stored).lookup_bytes,
     )

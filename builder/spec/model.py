@@ -178,14 +178,14 @@ class GatesSpec(Section):
 class WorkloadSpec(Section):
     """A typical request, for the plan's speed and capacity."""
 
-    input_tokens: int = Field(1000, ge=1)
-    output_tokens: int = Field(500, ge=1)
+    input_tokens: int = Field(1000, ge=1, le=100_000_000)
+    output_tokens: int = Field(500, ge=1, le=100_000_000)
 
 
 class PriceSpec(Section):
     """What a chip costs; prices are never built in."""
 
-    per_chip_hour: float = Field(gt=0)
+    per_chip_hour: float = Field(gt=0, allow_inf_nan=False)
     currency: str = "USD"
     date: date
     source: str = Field("", description="Where the price was read.")
@@ -194,8 +194,8 @@ class PriceSpec(Section):
 class GoalSpec(Section):
     """What the deployment must reach; the plan says how many chips that takes."""
 
-    tokens_per_s_per_user: float | None = Field(None, gt=0)
-    tokens_per_s: float | None = Field(None, gt=0, description="Of the whole deployment.")
+    tokens_per_s_per_user: float | None = Field(None, gt=0, allow_inf_nan=False)
+    tokens_per_s: float | None = Field(None, gt=0, allow_inf_nan=False, description="Of the whole deployment.")
 
 
 class PlanningSpec(Section):
@@ -203,7 +203,10 @@ class PlanningSpec(Section):
 
     workload: WorkloadSpec = WorkloadSpec()
     acceptance: float | None = Field(
-        None, gt=0, lt=1, description="Chance that one draft token is accepted, measured on your prompts; without it the plan assumes 0.7."
+        None,
+        gt=0,
+        lt=1,
+        description="Chance that one draft token is accepted, measured on your prompts; else 0.7 is assumed, for prompt lookup 0.4.",
     )
     step_times: Literal["auto", "measured", "aiconfigurator", "roofline"] = Field(
         "auto", description="Where step times come from; auto takes the first of these that can answer."
@@ -211,7 +214,9 @@ class PlanningSpec(Section):
     measured: Path | None = Field(None, description="Your own step times and calibration runs, a JSON file.")
     price: PriceSpec | None = None
     goal: GoalSpec = GoalSpec()
-    engineering_cost: float | None = Field(None, gt=0, description="What setting the draft up costs, in the price's currency.")
+    engineering_cost: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="What setting the draft up costs, in the price's currency."
+    )
 
 
 class PairSpec(Section):

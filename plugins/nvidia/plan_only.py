@@ -35,11 +35,12 @@ DEFAULT_POOL_FRACTION = 0.9
 
 
 class PlanOnlyEngine:
-    """All of an engine plug-in but its rules; a lane names its `kind` and adds `check` and `check_deployment`."""
+    """All of an engine plug-in but its rules; a lane adds `kind`, `adapts_draft_length`, `check` and `check_deployment`."""
 
     kind: str
     api_version = API_VERSION
     default_pool_fraction = DEFAULT_POOL_FRACTION
+    adapts_draft_length: bool
 
     def memory(self, request: EngineRequest, shape: ModelShape, stored: StoredFormat | None = None) -> EngineMemory:
         return engine_memory(request, shape, self.kind, stored)

@@ -35,6 +35,8 @@ NVFP4_SHARE_OF_FP8 = 9 / 16
 """A 4-bit value and an 8-bit scale for every 16 of them. The package knows no NVFP4 cache, and widening to FP8 is not counted."""
 
 ANY_DECODE_CONTEXT = 1
+REFUSALS = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What the package raises where it has no figures."""
 
 
 class CannotAnswerError(Exception):
@@ -86,8 +88,8 @@ class AiconfiguratorStepTime:
         with _silence():
             try:
                 return self.cache.keep(question, float(work_out()))
-            except (ValueError, KeyError, RuntimeError, AttributeError, TypeError, AssertionError, ImportError, OSError) as error:
-                raise CannotAnswerError(f"aiconfigurator-core cannot answer for this model: {str(error)[:200]}") from error
+            except REFUSALS as error:
+                raise CannotAnswerError(_cannot_answer(self.model)) from error
 
     def _decode_s(self, batch: int, context_tokens: int, query_tokens: int) -> float:
         products_s, _ = self._parts_s(batch * query_tokens, context_tokens)
@@ -155,6 +157,14 @@ def _gemm_mode(model: ModelOnChips) -> str:
     if model.weights == "fp8" and isinstance(stored, dict) and stored.get("weight_block_size"):
         return "fp8_block"
     return GEMM_MODES[model.weights]
+
+
+def _cannot_answer(model: ModelOnChips) -> str:
+    """In words: what the package says is of its own files and tables."""
+    family = str(model.facts.config.get("model_type") or "")[:40]
+    models = f"{family} models" if family else "this model"
+    precisions = f"{model.weights} weights and a {model.kv_cache} cache"
+    return f"aiconfigurator-core {installed_version()} cannot predict {models} with {precisions} on {model.chip.name}"
 
 
 @contextmanager

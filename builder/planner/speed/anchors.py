@@ -11,6 +11,10 @@ import yaml
 from builder.hardware.chips import chips
 
 Kind = Literal["speculative", "throughput"]
+Method = Literal["draft_target", "ngram"]
+
+ACCEPTANCE_APART = 0.05
+"""Acceptances that lie further apart make speed-ups that cannot be compared."""
 
 OTHER_CHIP, OTHER_FAMILY, OTHER_WEIGHTS = 0.5, 1.5, 0.5
 PER_BATCH_OCTAVE, PER_CHIP_OCTAVE = 0.3, 0.3
@@ -36,6 +40,17 @@ class Anchor:
     tokens_per_s: float | None = None
     speedup: float | None = None
     acceptance: float | None = None
+    method: Method = "draft_target"
+    text: str = ""
+
+    def unlike(self, acceptance: float) -> str:
+        """What its prompts differ in from a prediction for this acceptance; "" where nothing is known or nothing differs."""
+        if self.kind != "speculative" or (self.acceptance is not None and abs(self.acceptance - acceptance) < ACCEPTANCE_APART):
+            return ""
+        on = f"on {self.text}" if self.text else ""
+        known = f"at acceptance {self.acceptance:.2f}" if self.acceptance is not None else ""
+        what = " ".join(part for part in (on, known) if part)
+        return f"{what}; the prediction is for {acceptance:.2f}" if what else ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,9 +70,13 @@ def anchors() -> tuple[Anchor, ...]:
     return tuple(Anchor(**row) for row in yaml.safe_load(text)["anchors"])
 
 
-def nearest_anchor(kind: Kind, parameters: float, chip: str, chip_count: int, weights: str, batch: int) -> Anchor:
-    """The published figure of the deployment most like this one, by model size, chip, precision and batch."""
-    return min((a for a in anchors() if a.kind == kind), key=lambda a: a.distance(parameters, chip, chip_count, weights, batch))
+def nearest_anchor(
+    kind: Kind, parameters: float, chip: str, chip_count: int, weights: str, batch: int, method: str = "draft_target"
+) -> Anchor:
+    """The published figure of the deployment most like this one, by model size, chip, precision and batch, of drafts made alike."""
+    wanted = "ngram" if kind == "speculative" and method == "ngram" else "draft_target"
+    alike = (a for a in anchors() if a.kind == kind and a.method == wanted)
+    return min(alike, key=lambda a: a.distance(parameters, chip, chip_count, weights, batch))
 
 
 def _chip_distance(left: str, right: str) -> float:

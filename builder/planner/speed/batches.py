@@ -8,15 +8,22 @@ from builder.planner.speed.cycle import Cycle
 from builder.planner.speed.model import BatchRow
 
 LARGEST_BATCH_TRIED = 1024
+LONGEST_DRAFT = 16
 
 
 @dataclass(frozen=True)
 class Drafting:
-    """How drafts are made: lengths that the deployment may choose from (none where it drafts nothing), and their acceptance."""
+    """How drafts are made: lengths that the deployment may choose from (none where it drafts nothing), their acceptance and its source.
+
+    `doubts` are of the runs that the overheads were learnt from.
+    """
 
     cycle: Cycle
     acceptance: float
     choices: Sequence[int]
+    source: str = ""
+    calibrated: bool = False
+    doubts: tuple[str, ...] = ()
 
     def row(self, batch: int) -> BatchRow:
         """Prediction at one batch and its best draft length."""
@@ -24,12 +31,22 @@ class Drafting:
         plain = cycle.plain_tokens_per_s(batch)
         target_s = cycle.target_s(batch)
         if not self.choices:
-            return BatchRow(batch, target_s, target_s, 0.0, target_s, 1.0, plain, plain, 0, None)
+            return BatchRow(batch, target_s, target_s, 0.0, target_s, 1.0, plain, plain, 0, None, adaptive=False)
         k = cycle.best_draft_tokens(batch, self.acceptance, self.choices)
         rate = cycle.speculative_tokens_per_s(batch, k, self.acceptance)
         verify_s, draft_s, cycle_s = cycle.verify_s(batch, k), cycle.draft_s(batch), cycle.cycle_s(batch, k)
-        length = expected_length(self.acceptance, k)
-        return BatchRow(batch, target_s, verify_s, draft_s, cycle_s, length, plain, rate, k, cycle.break_even_acceptance(batch, k))
+        length, needed = expected_length(self.acceptance, k), cycle.break_even_acceptance(batch, k)
+        return BatchRow(batch, target_s, verify_s, draft_s, cycle_s, length, plain, rate, k, needed, adaptive=self.adaptive)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether there is a choice; a deployment that has one also stops drafting where it loses."""
+        return isinstance(self.choices, range)
+
+    def best_of_all(self) -> tuple[int, float]:
+        """The best draft length at batch 1, whatever the limit, and its speed-up."""
+        best = self.cycle.best_draft_tokens(1, self.acceptance, range(1, LONGEST_DRAFT + 1))
+        return best, self.cycle.speedup(1, best, self.acceptance)
 
     def wins(self, batch: int) -> bool:
         """Whether drafting is faster than not drafting."""

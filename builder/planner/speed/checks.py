@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator
 
-from builder.errors import Finding, Severity
+from builder.errors import Finding
 from builder.planner.speed.aiconfigurator import INSTALL
-from builder.planner.speed.model import BatchRow, SpeedPlan
+from builder.planner.speed.draft_checks import check_drafts
+from builder.planner.speed.model import SpeedPlan
 from builder.spec import PairSpec
 
 DISAGREEMENT = 2.0
+MORE_TOKENS = 1024
+"""Room for prompts that a way out proposes."""
 
 
 def check_speed(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
     """Findings of the prediction: drafts that lose, figures that rest on an assumption, sources that disagree."""
     yield from _provider(plan)
-    yield from _trust(plan)
-    if spec.draft.method == "none":
-        return
-    yield from _acceptance(plan)
-    yield from _losing(spec, plan)
-    yield from _longer_draft(spec, plan)
+    yield from check_trust(plan)
+    yield from check_load(spec, plan)
+    if spec.draft.method != "none":
+        yield from check_drafts(spec, plan)
 
 
 def _provider(plan: SpeedPlan) -> Iterator[Finding]:
@@ -31,67 +32,74 @@ def _provider(plan: SpeedPlan) -> Iterator[Finding]:
     yield Finding("SPEED-ROOFLINE", "info", message, "planning.step_times", "roofline", "aiconfigurator or measured", fix)
 
 
-def _trust(plan: SpeedPlan) -> Iterator[Finding]:
+def check_trust(plan: SpeedPlan) -> Iterator[Finding]:
+    """Sources that disagree, figures that were never checked, runs that are doubtful."""
     field, fix = "planning.measured", "measure step times on your own server, and name them in planning.measured"
     if plan.disagreement is not None and plan.disagreement > DISAGREEMENT:
         message = (
-            f"Aiconfigurator and the roofline differ by {plan.disagreement:.1f} times in the target's step time; "
+            f"Aiconfigurator and the roofline differ by {plan.disagreement:.1f} times in the target's step time{_both(plan)}; "
             f"more than {DISAGREEMENT:.0f} times means that one of them does not know this pair."
         )
         yield Finding("SPEED-DISAGREE", "warning", message, field, f"{plan.disagreement:.1f}x", f"at most {DISAGREEMENT:.0f}x", fix)
     for reason in plan.unverified:
-        message = f"Step times of {plan.provider} are unverified for this pair: {reason}."
-        yield Finding("SPEED-UNVERIFIED", "info", message, field, plan.provider, "measured step times", fix)
-
-
-def _acceptance(plan: SpeedPlan) -> Iterator[Finding]:
-    if plan.acceptance_source != "assumed":
-        return
-    first = plan.rows[0]
-    message = (
-        f"The speed-up is predicted for an acceptance of {plan.acceptance:.2f}, which is assumed; "
-        f"at batch 1 drafting wins from {_needed(first)} on."
-    )
-    fix = "measure it on your prompts, and write it as planning.acceptance"
-    yield Finding("SPEED-ACCEPTANCE", "info", message, "planning.acceptance", f"{plan.acceptance:.2f}", "a measured figure", fix)
-
-
-def _losing(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
-    stop, last = plan.stop_batch, plan.saturation
-    if stop == 0:
-        first = plan.rows[0]
         message = (
-            f"Drafting loses at every batch: {first.speedup:.2f}x at batch 1 with {first.draft_tokens} draft tokens, for a cycle takes "
-            f"{first.cycle_s / first.target_step_s:.2f} target steps and yields {first.expected_length:.2f} tokens; "
-            f"it would need an acceptance of {_needed(first)}, and has {plan.acceptance:.2f}."
+            f"Step times of {plan.provider} are unverified for this pair{_both(plan)}: {reason}; rates may be {plan.error_band:.0%} off."
         )
-        fix = "take a smaller draft, or draft.method: none"
-        yield Finding("SPEED-DRAFT-LOSES", "warning", message, "draft", f"{first.speedup:.2f}x", "above 1.00x", fix)
-    elif stop is not None and stop < last.batch:
-        adaptive = spec.speculation.adaptive
-        what = "speculation.adaptive stops it there" if adaptive else "and nothing stops it, since speculation.adaptive is false"
-        message = f"Above batch {stop} drafting is slower than not drafting ({last.speedup:.2f}x at batch {last.batch}); {what}."
-        fix = (
-            "leave it on; draft.method: none would save the draft's memory"
-            if adaptive
-            else f"set speculation.adaptive: true, or limits.max_batch_size: {stop}"
-        )
-        severity: Severity = "info" if adaptive else "warning"
-        yield Finding("SPEED-STOP-BATCH", severity, message, "limits.max_batch_size", str(last.batch), f"at most {stop}", fix)
+        yield Finding("SPEED-UNVERIFIED", "warning", message, field, plan.provider, "measured step times", fix)
+    for doubt in plan.doubts:
+        again = "measure target and draft steps too (target.decode, draft.decode), or make the runs again"
+        message = f"The calibration runs are doubtful: {doubt}."
+        yield Finding("SPEED-CALIBRATION", "warning", message, field, "overheads below zero", "overheads above zero", again)
 
 
-def _longer_draft(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
-    if plan.longer_draft is None:
+def _both(plan: SpeedPlan) -> str:
+    if plan.other_step_s is None:
+        return ""
+    return f" (at batch 1 {plan.rows[0].target_step_s * 1e3:.2f} ms by {plan.provider}, {plan.other_step_s * 1e3:.2f} ms by the roofline)"
+
+
+def check_load(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
+    """Limits that shape what is predicted: the workload, requests at once, tokens of a pass."""
+    yield from _workload(spec, plan)
+    yield from _concurrency(spec, plan)
+    yield from _no_room(spec, plan)
+
+
+def _workload(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
+    asked, taken, limits = spec.planning.workload, plan.workload, spec.limits
+    if (asked.input_tokens, asked.output_tokens) == (taken.input_tokens, taken.output_tokens):
         return
-    length, speedup = plan.longer_draft
-    first, limit = plan.rows[0], spec.speculation.max_draft_tokens
+    cut = f"{taken.input_tokens} + {taken.output_tokens}"
     message = (
-        f"At batch 1 and acceptance {plan.acceptance:.2f} the best draft has {length} tokens ({speedup:.2f}x); "
-        f"the limit of {limit} reaches {first.speedup:.2f}x."
+        f"Speed and capacity are predicted for requests of {cut} tokens: the default of {asked.input_tokens} + {asked.output_tokens} does "
+        f"not fit prompts of {limits.max_input_tokens} and sequences of {limits.max_sequence_tokens} tokens."
     )
-    fix = f"set speculation.max_draft_tokens: {length}"
-    yield Finding("SPEED-LONGER-DRAFT", "info", message, "speculation.max_draft_tokens", str(limit), str(length), fix)
+    fix = "write your own typical request as planning.workload"
+    yield Finding("SPEED-WORKLOAD", "info", message, "planning.workload", cut, "your own request", fix)
 
 
-def _needed(row: BatchRow) -> str:
-    return "more than 1" if row.break_even_acceptance is None else f"{row.break_even_acceptance:.2f}"
+def _concurrency(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
+    if plan.batch_limit != "serve.max_concurrent_requests":
+        return
+    at_once = spec.serve.max_concurrent_requests
+    could = min(spec.limits.max_batch_size, plan.pool_sequences)
+    message = (
+        f"The orchestrator works on {at_once} requests at once, so no batch is larger, though the engines and their pools take {could}."
+    )
+    fix = f"set serve.max_concurrent_requests: {could}"
+    yield Finding("SPEED-CONCURRENCY", "info", message, plan.batch_limit, str(at_once), str(could), fix)
+
+
+def _no_room(spec: PairSpec, plan: SpeedPlan) -> Iterator[Finding]:
+    most = spec.limits.max_batched_tokens
+    full = [row for row in (*plan.rows, plan.saturation) if row.batch * (row.draft_tokens + 1) >= most]
+    if not full:
+        return
+    row = min(full, key=lambda row: row.batch)
+    tokens = row.batch * (row.draft_tokens + 1)
+    drafts = f"with {row.draft_tokens} draft tokens " if row.draft_tokens else ""
+    left = "takes more than one pass" if tokens > most else "leaves no room for prompts in a pass"
+    message = f"From batch {row.batch} on a step {drafts}has {tokens} tokens and {left}: limits.max_batched_tokens is {most}."
+    least = tokens + min(plan.workload.input_tokens, MORE_TOKENS)
+    fix = f"set limits.max_batched_tokens: {least} or more, or a smaller limits.max_batch_size"
+    yield Finding("SPEED-NO-ROOM", "warning", message, "limits.max_batched_tokens", str(most), f"more than {tokens}", fix)

@@ -19,6 +19,7 @@ class Roofline:
     all_reduce_s: float
     stage_s: float
     step_s: float
+    overlap_power: float
     products: Mapping[str, Sequence[str]]
 
 
@@ -62,6 +63,12 @@ def error_band(provider: str, weights: str = "") -> float:
 
 
 def speedup_error_band(rates_band: float, *, calibrated: bool) -> float:
-    """Share by which speed-ups may be off, from step times that may be off by `rates_band`."""
+    """Share by which speed-ups may be off, from rates that may be off by `rates_band`: in a ratio most of that is divided out."""
     bands = constants()["speedup_error_bands"]
-    return float(bands["calibrated"] if calibrated else max(rates_band, bands["uncalibrated"]))
+    return float(bands["calibrated"] if calibrated else min(max(rates_band, bands["uncalibrated"]), bands["widest"]))
+
+
+def assumed_acceptance(method: str) -> tuple[float, str]:
+    """Acceptance of drafts that nobody measured, and what is known of its spread ("" where there is nothing to add)."""
+    row = constants()["acceptance"]["ngram" if method == "ngram" else "draft_target"]
+    return float(row["value"]), str(row["spread"])

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from builder.planner.speed.acceptance import acceptance_of, expected_length
 from builder.planner.speed.constants import Overheads
-from builder.planner.speed.model import Steps
+from builder.planner.speed.model import Steps, StepTime
 from builder.spec.model import WorkloadSpec
 
 PROMPT_PASS_TOKENS = 8192
-"""Most prompt tokens of one pass."""
+"""Most tokens of one pass."""
 
 BATCH_PER_PROMPT_IN_A_PASS = 16
 """Prompts are read one by one at small loads, as the measured runs up to batch 16 show, and in full passes at saturation."""
@@ -36,27 +36,34 @@ class Cycle:
         return self.workload.input_tokens + self.workload.output_tokens // 2
 
     def target_s(self, batch: int) -> float:
-        return self.steps.target.decode_s(batch, self.context_tokens)
+        return self.verify_s(batch, 0)
 
     def verify_s(self, batch: int, draft_tokens: int) -> float:
-        return self.steps.target.decode_s(batch, self.context_tokens, draft_tokens + 1)
+        """Verification of every sequence, in as many passes as its tokens need."""
+        passes = -(-batch * (draft_tokens + 1) // self.prompt_pass_tokens)
+        return passes * self.steps.target.decode_s(-(-batch // passes), self.context_tokens, draft_tokens + 1)
 
     def draft_s(self, batch: int) -> float:
         """One draft step's kernels; nothing where drafts are looked up."""
         return self.steps.draft.decode_s(batch, self.context_tokens) if self.steps.draft else 0.0
 
     def cycle_s(self, batch: int, draft_tokens: int) -> float:
-        drafts_s = draft_tokens * (self.draft_s(batch) + self.overheads.draft_step_s)
-        return self.verify_s(batch, draft_tokens) + drafts_s + self.overheads.cycle_s
+        """Never shorter than its verification, whatever the overheads are."""
+        overheads_s = draft_tokens * self.overheads.draft_step_s + self.overheads.cycle_s
+        return max(self.verify_s(batch, draft_tokens), self.kernels_s(batch, draft_tokens) + overheads_s)
+
+    def kernels_s(self, batch: int, draft_tokens: int) -> float:
+        """Drafts and their verification."""
+        return self.verify_s(batch, draft_tokens) + draft_tokens * self.draft_s(batch)
 
     def plain_tokens_per_s(self, batch: int) -> float:
         answer = self.workload.output_tokens
-        return batch * answer / (answer * self.target_s(batch) + batch * self.prompt_s(batch, drafts=False))
+        return batch * answer / (answer * self.target_s(batch) + batch * self.prompt_s(batch, 0, drafts=False))
 
     def speculative_tokens_per_s(self, batch: int, draft_tokens: int, acceptance: float) -> float:
         answer = self.workload.output_tokens
         cycles = answer / expected_length(acceptance, draft_tokens)
-        return batch * answer / (cycles * self.cycle_s(batch, draft_tokens) + batch * self.prompt_s(batch, drafts=True))
+        return batch * answer / (cycles * self.cycle_s(batch, draft_tokens) + batch * self.prompt_s(batch, draft_tokens, drafts=True))
 
     def speedup(self, batch: int, draft_tokens: int, acceptance: float) -> float:
         return self.speculative_tokens_per_s(batch, draft_tokens, acceptance) / self.plain_tokens_per_s(batch)
@@ -67,16 +74,28 @@ class Cycle:
 
     def break_even_acceptance(self, batch: int, draft_tokens: int) -> float | None:
         """The acceptance above which drafting wins: E must be T_cycle / T0, with T0 less the draft's share of the prompt."""
-        extra_s = batch * (self.prompt_s(batch, drafts=True) - self.prompt_s(batch, drafts=False)) / self.workload.output_tokens
+        prompts_s = self.prompt_s(batch, draft_tokens, drafts=True) - self.prompt_s(batch, 0, drafts=False)
+        extra_s = batch * prompts_s / self.workload.output_tokens
         gained_s = self.target_s(batch) - extra_s
         return acceptance_of(self.cycle_s(batch, draft_tokens) / gained_s, draft_tokens) if gained_s > 0 else None
 
-    def prompt_s(self, batch: int, *, drafts: bool) -> float:
-        """A prompt's share of a pass over prompts.
+    def prompt_room(self, batch: int, draft_tokens: int) -> int:
+        """Tokens that a pass has left for prompts while `batch` sequences are verified; 0 or less: none."""
+        return self.prompt_pass_tokens - batch * (draft_tokens + 1)
+
+    def prompt_s(self, batch: int, draft_tokens: int, *, drafts: bool) -> float:
+        """A prompt's share of passes over prompts, each of what verification leaves; with nothing left they wait for a whole one.
 
         A prompt comes in when an answer ends, and answers that began in one pass tend to end together.
         """
-        tokens = self.workload.input_tokens
-        together = max(1, min(batch // BATCH_PER_PROMPT_IN_A_PASS, self.prompt_pass_tokens // tokens))
+        tokens, room = self.workload.input_tokens, self.prompt_room(batch, draft_tokens)
+        room = room if room > 0 else self.prompt_pass_tokens
+        together = max(1, min(batch // BATCH_PER_PROMPT_IN_A_PASS, room // tokens))
         models = [self.steps.target] + ([self.steps.draft] if drafts and self.steps.draft else [])
-        return sum(model.prefill_s(together, tokens) for model in models) / together
+        return sum(_prompt_s(model, together, tokens, room) for model in models) / together
+
+
+def _prompt_s(model: StepTime, together: int, tokens: int, room: int) -> float:
+    """One pass, or as many as the room asks for; in pieces it cannot be faster than in one."""
+    whole_s = model.prefill_s(together, tokens)
+    return whole_s if tokens <= room else max(whole_s, -(-tokens // room) * model.prefill_s(1, room))

@@ -10,12 +10,13 @@ from builder.planner.speed.measured_file import StepTable
 from builder.planner.speed.model import StepTime
 
 Points = Mapping[float, Mapping[float, float]]
-"""Factors by tokens of the pass (batch x query tokens), then by context tokens."""
+"""Factors by the logarithm of a count, then by tokens."""
 
 
 @dataclass(frozen=True)
 class MeasuredStepTime:
-    """The shape's figure times measured over shape, interpolated between the nearest entries; beyond them the nearest factor.
+    """The shape's figure times measured over shape, interpolated between the nearest entries, by query tokens, then batch,
+    then context; beyond them the nearest factor.
 
     At an entry the time is the measured one. Prompts without entries take the shape's time.
     """
@@ -33,19 +34,25 @@ class MeasuredStepTime:
 
     def decode_s(self, batch: int, context_tokens: int, query_tokens: int = 1) -> float:
         """Seconds; see StepTime."""
-        return self.shape.decode_s(batch, context_tokens, query_tokens) * _factor(self._decode, batch * query_tokens, context_tokens)
+        slices = {math.log(query): _factor(points, batch, context_tokens) for query, points in self._decode.items()}
+        return self.shape.decode_s(batch, context_tokens, query_tokens) * _between(slices, math.log(query_tokens))
 
     def prefill_s(self, batch: int, tokens: int) -> float:
         """Seconds; see StepTime."""
         return self.shape.prefill_s(batch, tokens) * (_factor(self._prefill, batch, tokens) if self._prefill else 1.0)
 
     @cached_property
-    def _decode(self) -> Points:
+    def _decode(self) -> Mapping[int, Points]:
+        """By query tokens, batch and context."""
         rows = self.table.decode
-        return _points(
-            (r.batch * r.query_tokens, r.context_tokens, r.seconds / self.shape.decode_s(r.batch, r.context_tokens, r.query_tokens))
-            for r in rows
-        )
+        return {
+            query: _points(
+                (r.batch, r.context_tokens, r.seconds / self.shape.decode_s(r.batch, r.context_tokens, query))
+                for r in rows
+                if r.query_tokens == query
+            )
+            for query in {r.query_tokens for r in rows}
+        }
 
     @cached_property
     def _prefill(self) -> Points:

@@ -7,11 +7,15 @@ from typing import Any, Protocol
 from builder.api import Chip, ModelFacts
 from builder.planner.speed.anchors import Anchor
 from builder.planner.speed.constants import Overheads
+from builder.spec.model import WorkloadSpec
 
 
 @dataclass(frozen=True)
 class ModelOnChips:
-    """One model as it runs: precisions in the pair file's words (never auto), bytes on each of its devices."""
+    """One model as it runs: precisions in the pair file's words (never auto), bytes on each of its devices.
+
+    `lookup_bytes` is the part of the weights of which a pass reads single rows; None where the lane does not say.
+    """
 
     role: str
     facts: ModelFacts
@@ -22,6 +26,7 @@ class ModelOnChips:
     chip: Chip
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
+    lookup_bytes: int | None = None
 
 
 class StepTime(Protocol):
@@ -53,7 +58,8 @@ class BatchRow:
     """Prediction at one batch. Rates are output tokens a second of the whole deployment, the prompts' time counted in.
 
     `draft_tokens` is the draft length that these figures are for, the best one where the deployment may choose; `break_even_acceptance`
-    is the acceptance above which it wins, None where no acceptance would do; `anchor` names the nearest published figure.
+    is the acceptance above which it wins, None where no acceptance would do; `anchor` names the nearest published figure; `adaptive` says
+    whether the deployment stops drafting where it loses.
     """
 
     batch: int
@@ -67,6 +73,7 @@ class BatchRow:
     draft_tokens: int
     break_even_acceptance: float | None
     anchor: str = ""
+    adaptive: bool = True
 
     @property
     def speedup(self) -> float:
@@ -83,7 +90,10 @@ class SpeedPlan:
     `saturation` is the largest batch that the limits and the pool allow. `stop_batch` is the largest batch at which drafting still wins:
     0 where it never does, None where it wins at every batch tried. `error_band` is the share by which rates may be off,
     `speedup_error_band` the share for their ratio. `longer_draft` is the draft length, beyond the limit, that is best at batch 1, with its
-    speed-up. `disagreement` is the larger over the smaller of two providers' step times, None where only one could answer.
+    speed-up; `shorter_draft` the same of one below the limit. `disagreement` is the larger over the smaller of two providers' step times,
+    None where only one could answer; `other_step_s` is then the roofline's step of the target at batch 1. `batch_limit` is the field that
+    limits the largest batch, "" where it is the pool. `adaptive` says whether the draft length is chosen anew each round, `lane_adapts`
+    whether the lane could. `published_acceptance` says what was measured for this pair elsewhere; `doubts` are of the user's runs.
     `row_at` predicts any other batch.
     """
 
@@ -99,7 +109,15 @@ class SpeedPlan:
     anchors: tuple[Anchor, ...]
     pool_sequences: int
     longer_draft: tuple[int, float] | None = None
+    shorter_draft: tuple[int, float] | None = None
     disagreement: float | None = None
+    other_step_s: float | None = None
+    workload: WorkloadSpec = field(default_factory=WorkloadSpec)
+    batch_limit: str = ""
+    adaptive: bool = True
+    lane_adapts: bool = True
+    published_acceptance: str = ""
+    doubts: tuple[str, ...] = ()
     unverified: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     row_at: Callable[[int], BatchRow] | None = field(default=None, repr=False, compare=False)
@@ -116,7 +134,14 @@ class SpeedPlan:
             "stop_batch": self.stop_batch,
             "pool_sequences": self.pool_sequences,
             "longer_draft": self.longer_draft,
+            "shorter_draft": self.shorter_draft,
             "disagreement": self.disagreement,
+            "other_step_s": self.other_step_s,
+            "workload": self.workload.model_dump(),
+            "batch_limit": self.batch_limit,
+            "adaptive": self.adaptive,
+            "published_acceptance": self.published_acceptance,
+            "doubts": list(self.doubts),
             "unverified": list(self.unverified),
             "notes": dict(self.notes),
             "anchors": [anchor.as_dict() for anchor in self.anchors],

@@ -13,11 +13,11 @@ SIXTEEN_BIT_BYTES = 2
 class RooflineStepTime:
     """Products take the longer of reading the weights and computing; attention the same with the cache; each layer adds its start.
 
-        T = max(W / (B eb), 2 P m / (g F ef)) + max(b c KV / (B eb), 4 L Hq d m c / (g F16 ef)) + L (tl + 2 ta) + th
+        T = W / (B eb) | 2 P m / (g F ef)  +  b c KV / (B eb) | 4 L Hq d m c / (g F16 ef)  +  L (tl + 2 ta) + th
 
     with m tokens in b sequences of context c on g devices (Williams et al. 2009 for the roofline). W are the bytes of the weights that m
     tokens touch: of a mixture of experts only those that are expected to be chosen. The embedding is not read, unless it is the output
-    layer too.
+    layer too. x | y is (x^p + y^p)^(1/p): near their crossing, reading and computing do not hide each other wholly.
     """
 
     model: ModelOnChips
@@ -63,32 +63,40 @@ class RooflineStepTime:
         active = shape.active_parameters or shape.parameters
         operations = 2 * ((active - head) * tokens + head * output_tokens)
         reading_s = self.model.pipeline_parallel * self._streamed_bytes(tokens) / self._bytes_per_s
-        return max(reading_s, operations / self._ops_per_s(self.model.weights))
+        return self._overlapped(reading_s, operations / self._ops_per_s(self.model.weights))
 
     def _streamed_bytes(self, tokens: int) -> float:
         """Bytes of one device's weights that a pass over `tokens` reads."""
-        shape, devices = self.model.facts.shape, self.model.tensor_parallel * self.model.pipeline_parallel
-        embedding = 0 if shape.tied_head else shape.embedding_parameters
-        stored = self.model.weights_bytes - embedding * SIXTEEN_BIT_BYTES / devices
-        read, chosen = shape.parameters - embedding, self._chosen_share
-        if chosen >= 1:
+        shape = self.model.facts.shape
+        stored = self.model.weights_bytes - self._lookup_bytes
+        read = shape.parameters - self._embedding
+        idle = read - shape.active_parameters
+        if not 0 < shape.experts_per_token < shape.experts or idle <= 0:
             return stored
-        experts = (read - shape.active_parameters) / (1 - chosen)
-        return stored * (1 - experts * (1 - chosen) ** tokens / read)
+        unchosen = 1 - shape.experts_per_token / shape.experts
+        return stored * (1 - idle * unchosen ** (tokens - 1) / read)
 
-    @cached_property
-    def _chosen_share(self) -> float:
-        """Share of the experts that one token is sent to; 1 for a dense model."""
-        experts, config = self.model.facts.shape.experts, self.model.facts.config
-        chosen = config.get("num_experts_per_tok") or config.get("num_experts_per_token") or experts
-        return int(str(chosen)) / experts if experts else 1.0
+    @property
+    def _embedding(self) -> int:
+        """Numbers of an embedding that is not the output layer too."""
+        shape = self.model.facts.shape
+        return 0 if shape.tied_head else shape.embedding_parameters
+
+    @property
+    def _lookup_bytes(self) -> float:
+        devices, known = self.model.tensor_parallel * self.model.pipeline_parallel, self.model.lookup_bytes
+        return self._embedding * SIXTEEN_BIT_BYTES / devices if known is None else known
 
     def _attention_s(self, cached_tokens: int, pairs: int) -> float:
         """`pairs` of a query and a cached token."""
         shape, stages = self.model.facts.shape, self.model.pipeline_parallel
         reading_s = stages * cached_tokens * self.model.kv_bytes_per_token / self._bytes_per_s
         operations = 4 * shape.layers * shape.heads * shape.head_dim * pairs
-        return max(reading_s, operations / self._ops_per_s("none"))
+        return self._overlapped(reading_s, operations / self._ops_per_s("none"))
+
+    def _overlapped(self, reading_s: float, computing_s: float) -> float:
+        longer, shorter, power = max(reading_s, computing_s), min(reading_s, computing_s), self._constants.overlap_power
+        return longer * (1 + (shorter / longer) ** power) ** (1 / power) if longer else 0.0
 
     def _around_s(self, tokens: int) -> float:
         shape, constants = self.model.facts.shape, self._constants

@@ -46,6 +46,7 @@ class OpenVinoEngine:
     kind = "openvino"
     api_version = API_VERSION
     default_pool_fraction = None
+    adapts_draft_length = True
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)

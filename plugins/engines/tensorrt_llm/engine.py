@@ -11,6 +11,7 @@ class TensorRtLlmEngine(PlanOnlyEngine):
     """`engine.kind: tensorrt_llm`."""
 
     kind = KIND
+    adapts_draft_length = True
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)

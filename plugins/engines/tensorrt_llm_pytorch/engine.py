@@ -11,6 +11,7 @@ class TensorRtLlmPytorchEngine(PlanOnlyEngine):
     """`engine.kind: tensorrt_llm_pytorch`."""
 
     kind = KIND
+    adapts_draft_length = False
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return check(request)

@@ -41,6 +41,7 @@ class RoundEngine:
     build: BuildNeeds = BUILD
     kind: str = "round"
     default_pool_fraction: float | None = 0.9
+    adapts_draft_length: bool = True
 
     def check(self, request: EngineRequest) -> Sequence[Finding]:
         return [self._no(f"{request.role}.weights")] if request.weights not in SIZES else []

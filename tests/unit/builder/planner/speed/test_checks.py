@@ -69,9 +69,10 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     (
         "SPEED-UNVERIFIED",
-        "info",
-        {"unverified": ("nobody published it",)},
-        "Step times of aiconfigurator are unverified for this pair: nobody published it.",
+        "warning",
+        {"unverified": ("nobody published it",), "other_step_s": 0.0105},
+        "Step times of aiconfigurator are unverified for this pair (at batch 1 20.00 ms by aiconfigurator, 10.50 ms by the roofline): "
+        "nobody published it; rates may be 15% off.",
     ),
     (
         "SPEED-ROOFLINE",
@@ -91,7 +92,9 @@ def test_each_finding_says_its_whole_sentence(code: str, severity: str, change: 
 
 
 def test_what_is_not_adaptive_is_a_warning() -> None:
-    found = list(check_speed(spec_of(speculation={"adaptive": False}), replace(GOOD, stop_batch=9, saturation=row(16, 0.83))))
+    found = list(
+        check_speed(spec_of(speculation={"adaptive": False}), replace(GOOD, adaptive=False, stop_batch=9, saturation=row(16, 0.83)))
+    )
     assert found[0].severity == "warning"
     assert found[0].message == (
         "Above batch 9 drafting is slower than not drafting (0.83x at batch 16); and nothing stops it, since speculation.adaptive is false."

@@ -31,7 +31,7 @@ def test_prompts_share_the_time() -> None:
     cycle = cycle_of(LinearStepTime(0.020, 1e-5), LinearStepTime(0.002, 1e-6))
     answer_s = 500 * (0.020 + 1e-5)
     assert cycle.plain_tokens_per_s(1) == pytest.approx(500 / (answer_s + 1000 * 1e-5))
-    assert cycle.prompt_s(1, drafts=True) == pytest.approx(1000 * 1.1e-5)
+    assert cycle.prompt_s(1, 4, drafts=True) == pytest.approx(1000 * 1.1e-5)
 
 
 def test_looked_up_drafts_cost_nothing() -> None:

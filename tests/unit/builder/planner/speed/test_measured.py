@@ -48,7 +48,7 @@ def test_between_entries_the_factor_is_interpolated() -> None:
 def test_beyond_entries_the_nearest_factor_holds() -> None:
     steps = MeasuredStepTime(TABLE, SHAPE)
     assert steps.decode_s(1, 9000) == pytest.approx(SHAPE.decode_s(1, 9000) * 0.030 / SHAPE.decode_s(1, 3000))
-    assert steps.decode_s(64, 1000) == pytest.approx(SHAPE.decode_s(64, 1000) * 0.050 / SHAPE.decode_s(4, 1000, 5))
+    assert steps.decode_s(64, 1000) == pytest.approx(SHAPE.decode_s(64, 1000) * 0.040 / SHAPE.decode_s(16, 1000))
 
 
 def test_prompts_without_entries_take_the_shape() -> None:
