@@ -14,12 +14,10 @@ def alike(rows: Sequence[SweepRow], goal: GoalSpec) -> Iterator[str]:
     reached = "that meets the goal" if goal_is_stated(goal) else "that fits"
     for field, what in (("speculation.max_draft_tokens", "the best draft length"), ("limits.max_batch_size", f"the batch {reached}")):
         groups = [group for group in _groups(rows, field) if len(group) > 1]
-        named = [
-            f"rows {' and '.join(str(row.number) for row, _ in group)} ({_used(field, group[0][1])})" for group in groups[:MOST_GROUPS]
-        ]
+        named = [f"rows {' = '.join(str(row.number) for row, _ in group)} ({_used(field, group[0][1])})" for group in groups[:MOST_GROUPS]]
         more = f" and {len(groups) - MOST_GROUPS} more such groups" if len(groups) > MOST_GROUPS else ""
         if named:
-            yield f"{field} is a limit, and {what} lies below it: {', '.join(named)}{more} are alike"
+            yield f"{field} is a limit, and {what} lies below it: {', '.join(named)}{more}"
 
 
 def _used(field: str, figures: RowFigures) -> str:

@@ -15,6 +15,7 @@ from builder.planner.sweep.axes import DEFAULT_AXES, combinations, default_axes,
 from builder.planner.sweep.choose import choose, front
 from builder.planner.sweep.model import RowFigures, Sweep, SweepRow, row_label
 from builder.planner.sweep.settings import Axes, Setting, with_settings
+from builder.planner.workload import workload_of
 from builder.spec import Pair, PairSpec
 
 KV_FIELD, MEMORY_CODES = "target.kv_cache", "MEM-"
@@ -71,7 +72,7 @@ def sweep(
     return Sweep(
         spec.name,
         shown,
-        spec.planning.workload,
+        workload_of(spec),
         spec.planning.price,
         tuple(rows),
         front(rows, recommended),
@@ -113,7 +114,8 @@ def _refused(number: int, settings: Mapping[str, Setting], label: str, findings:
 
 def _reason(finding: Finding) -> str:
     """The sentence without the file's line: what stands there is not the value that was swept."""
-    return finding.message.removeprefix(f"{finding.file}:{finding.line}: ")
+    _, position, sentence = finding.message.partition(f":{finding.line}: ")
+    return sentence if position and finding.line else finding.message
 
 
 def _shown_row(spec: PairSpec, speed: SpeedPlan) -> BatchRow:
@@ -122,7 +124,7 @@ def _shown_row(spec: PairSpec, speed: SpeedPlan) -> BatchRow:
 
 
 def _figures(asked: PairSpec, spec: PairSpec, memory: MemoryPlan, speed: SpeedPlan, row: BatchRow) -> RowFigures:
-    chips, workload = spec.hardware.count, spec.planning.workload
+    chips, workload = spec.hardware.count, workload_of(spec)
     served = served_tokens_per_s(spec, row)
     price = spec.planning.price if spec.hardware.chip == asked.hardware.chip else None
     return RowFigures(

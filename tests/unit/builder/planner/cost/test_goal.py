@@ -75,7 +75,16 @@ def test_what_limits_the_batch_is_named(make_pair: MakePair, limits: int, concur
     sections = {"limits": {"max_batch_size": limits}, "serve": {"max_concurrent_requests": concurrent}}
     finding = missed(make_pair(planning={"goal": {"tokens_per_s": 4000}}, **sections), 16)
     assert finding.message.endswith(f" comes is 86.2 tokens/s per user and 1,379 tokens/s in all at batch 16, {ending}")
-    assert finding.fix.startswith("run 3 of it side by side, or compare hardware: tandem plan ")
+    fields = ending.removeprefix("the largest batch that ").removesuffix(" allows").removesuffix(" allow")
+    raised = f"raise {fields}, or " if "." in fields else ""
+    assert finding.fix.startswith(f"{raised}run 3 of it side by side, or compare hardware: tandem plan ")
+
+
+def test_a_batch_that_users_would_feel_is_not_proposed(make_pair: MakePair) -> None:
+    goal = {"tokens_per_s_per_user": 90, "tokens_per_s": 4000}
+    finding = missed(make_pair(planning={"goal": goal}, limits={"max_batch_size": 16}), 16)
+    assert finding.message.endswith("at batch 16, the largest batch that limits.max_batch_size allows")
+    assert finding.fix.startswith("run 5 of it side by side, or compare"), "at batch 11 a user gets 90 and all get 991, so it takes five"
 
 
 def test_where_no_limit_is_to_blame(make_pair: MakePair) -> None:
@@ -90,9 +99,11 @@ def test_the_way_out_can_be_typed(make_pair: MakePair, monkeypatch: pytest.Monke
     pair = make_pair(planning={"goal": {"tokens_per_s_per_user": 200}})
     monkeypatch.chdir(pair.file.parent)
     assert missed(pair, 16).fix == (
-        "compare hardware: tandem plan pair.yaml --sweep chip=h200_sxm,b200_sxm,gb200,b300_sxm --sweep count=1,2,4,8"
+        "compare hardware: tandem plan pair.yaml --sweep chip=h200_sxm,b200_sxm,b300_sxm,gb200 --sweep count=1,2,4,8"
     )
     monkeypatch.chdir("/")
     assert f"tandem plan {str(pair.file).lstrip('/')} --sweep " in missed(pair, 16).fix
+    staged = make_pair(planning={"goal": {"tokens_per_s_per_user": 200}}, hardware={"count": 3}, target={"pipeline_parallel": 3})
+    assert missed(staged, 16).fix.endswith(" --sweep count=3,6,12,24")
     cpu = make_pair(planning={"goal": {"tokens_per_s_per_user": 200}}, hardware={"chip": "cpu"})
     assert "--sweep k=1,2,4,8 --sweep batch=1,8,32,64" in missed(cpu, 16).fix

@@ -69,7 +69,7 @@ def test_refused_rows_stay_with_their_codes(make_pair: MakePair, evaluate: Evalu
 
 def test_reasons_do_not_point_at_the_line_of_another_value(make_pair: MakePair, evaluate: Evaluate) -> None:
     text = "pair.yaml:9: target.kv_cache: no such cache"
-    error = Finding("RULE-KV", "error", text, "target.kv_cache", file="pair.yaml", line=9)
+    error = Finding("RULE-KV", "error", text, "target.kv_cache", file="/home/me/pair.yaml", line=9)
 
     def refuse(pair: Pair) -> PlanLike:
         return dataclasses.replace(evaluate(pair), ok=False, findings=(error,))
@@ -152,16 +152,13 @@ def test_rows_that_a_limit_does_not_change_are_told(make_pair: MakePair, evaluat
 
     result = run_sweep(make_pair(), ["k=4,5,8", "batch=1,4"], best_is_five)
     assert result.notes == (
-        "speculation.max_draft_tokens is a limit, and the best draft length lies below it: rows 3 and 5 (5 drafted), rows 4 and 6 "
-        "(5 drafted) are alike",
+        "speculation.max_draft_tokens is a limit, and the best draft length lies below it: rows 3 = 5 (5 drafted), rows 4 = 6 (5 drafted)",
     )
     assert result.as_dict()["notes"] == list(result.notes)
     rates = speed((1, 50, 150), (8, 400, 800), (64, 2000, 2600))
     goal = make_pair(planning={"goal": {"tokens_per_s_per_user": 90}})
     alike = sweep(goal, {"limits.max_batch_size": (16, 64)}, lambda _pair: FakePlan(True, (), FakeMemory(1000), rates))
-    assert alike.notes == (
-        "limits.max_batch_size is a limit, and the batch that meets the goal lies below it: rows 1 and 2 (batch 8) are alike",
-    )
+    assert alike.notes == ("limits.max_batch_size is a limit, and the batch that meets the goal lies below it: rows 1 = 2 (batch 8)",)
 
 
 def test_a_single_row_is_named_by_what_was_set(make_pair: MakePair, evaluate: Evaluate) -> None:
