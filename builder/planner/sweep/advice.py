@@ -33,5 +33,10 @@ def smallest_hardware(
             return None
         return Instance(plan.speed, plan.memory.full_sequences)
 
-    weights = sum(engine.weights_bytes * len(engine.devices) for engine in memory.engines[:1]) if memory else 0
-    return hardware_for_goal(pair.spec, on, needed_bytes=weights, progress=progress)
+    return hardware_for_goal(pair.spec, on, needed_bytes=_weights_bytes(memory), progress=progress)
+
+
+def _weights_bytes(memory: MemoryPlan | None) -> int:
+    """Of the target on one chip, which no split goes below; 0 where it is split already, since some tensors then lie on each chip."""
+    target = memory.engines[0] if memory else None
+    return target.weights_bytes if target and len(target.devices) == 1 else 0

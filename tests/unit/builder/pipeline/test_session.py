@@ -73,3 +73,44 @@ def test_a_lane_that_is_planned_only_refuses_a_run_before_weights_are_read(write
     assert [stage.key for stage in session.plan.stages] == [None, None]
     with pytest.raises(FindingsError, match="does not build or run it yet"):
         session.require_ok()
+
+
+def with_goal(write_checkpoint: Any, tmp_path: Path, rest: str = "") -> tuple[Path, Places]:
+    file = tmp_path / "pair.yaml"
+    target = write_checkpoint("target")
+    file.write_text(
+        f"name: goal\ntarget: {{checkpoint: {target}}}\ndraft: {{method: ngram}}\nplanning: {{goal: {{tokens_per_s: 1}}{rest}}}\n"
+    )
+    return file, Places(tmp_path / "build")
+
+
+def test_the_smallest_hardware_is_looked_for_once_a_pair_is_accepted(write_checkpoint: Any, tmp_path: Path) -> None:
+    told: list[str] = []
+    file, places = with_goal(write_checkpoint, tmp_path)
+    session = Session.open(file, places, hash_weights=False)
+    assert session.plan.ok, session.plan.findings
+    advice = session.smallest_hardware(places, lambda text, _share: told.append(text))
+    assert advice is not None
+    assert [choice.chip for choice in advice.choices] == ["cpu"]
+    assert told == ["trying chips (cpu)"]
+
+
+def test_a_refused_pair_gets_no_advice(write_checkpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What refuses it need not be the hardware, and then no chip would meet the goal."""
+    file, places = with_goal(write_checkpoint, tmp_path, ", price: {per_chip_hour: 3, date: 2999-01-01}")
+    session = Session.open(file, places, hash_weights=False)
+    assert [f.code for f in session.plan.findings if f.severity == "error"] == ["COST-PRICE-FUTURE"]
+    assert session.plan.speed is not None
+    monkeypatch.setattr(session_module, "plan_many", lambda *_: pytest.fail("planned for nothing"))
+    assert session.smallest_hardware(places) is None
+
+
+def test_variants_read_a_tokenizer_once(write_checkpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, places = with_goal(write_checkpoint, tmp_path)
+    reads: list[Path] = []
+    read = session_module.read_tokenizer
+    monkeypatch.setattr(session_module, "read_tokenizer", lambda folder, like=None: (reads.append(folder), read(folder, like))[1])
+    pair = load_pair(file)
+    evaluate = plan_many(places, pair)
+    assert all(evaluate(with_settings(pair, {"limits.max_batch_size": batch})).ok for batch in (1, 2, 4))
+    assert len(reads) == 1
