@@ -106,9 +106,11 @@ def _sentence(spec: PairSpec, choices: Sequence[HardwareChoice], tried: int, mos
     beside = f"{_worth(spec, first, own)}{_own(spec, first, own, most)}"
     least = f"The least that meets {goal} is {_named(first)} ({_reached(spec, first)}){beside}."
     tight = min((c for c in choices if not c.has_room and c is not own), key=lambda c: c.memory_bytes, default=first)
+    named = [choice for choice in (first, own) if choice is not None]
     if tight.memory_bytes < first.memory_bytes:
+        named.append(tight)
         least += f" {_named(tight)} meets it, too, at batch {tight.batch}, but {_room(spec, tight)}."
-    return f"{least} {_assumed(spec, choices)}"
+    return f"{least} {_assumed(spec, named)}"
 
 
 def _own(spec: PairSpec, first: HardwareChoice, own: HardwareChoice | None, most: int) -> str:
@@ -116,13 +118,16 @@ def _own(spec: PairSpec, first: HardwareChoice, own: HardwareChoice | None, most
         return f"; {spec.hardware.chip} does not meet it with up to {most} to an instance"
     if own.chip == first.chip:
         return ""
-    return f"; of {own.chip} it takes {_named(own, chip='')} ({_reached(spec, own)}){_unlike(first, own)}"
+    return f"; of {own.chip} it takes {own.count}{_split(own)} ({_reached(spec, own)}){_unlike(first, own)}"
 
 
-def _named(choice: HardwareChoice, chip: str | None = None) -> str:
+def _named(choice: HardwareChoice) -> str:
     """`4 x h200_sxm as 2 replicas`."""
-    named = f"{choice.count} x {choice.chip}" if chip is None else str(choice.count)
-    return named if choice.replicas == 1 else f"{named} as {choice.replicas} replicas"
+    return f"{choice.count} x {choice.chip}{_split(choice)}"
+
+
+def _split(choice: HardwareChoice) -> str:
+    return f" as {choice.replicas} replicas" if choice.replicas > 1 else ""
 
 
 def _unlike(first: HardwareChoice, own: HardwareChoice) -> str:

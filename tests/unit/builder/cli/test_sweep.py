@@ -1,14 +1,19 @@
 """What people see of a sweep and of the cost."""
 
+import contextlib
 import dataclasses
+import json
 import re
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.cli.main import main
 from builder.cli.sweep import show_cost, show_sweep
+from builder.pipeline import session
 from builder.planner.cost import HardwareAdvice, plan_cost
 from builder.planner.sweep import run_sweep
 from builder.spec import Pair
@@ -103,3 +108,20 @@ def test_cost_without_a_price(make_pair: Callable[..., Pair], capsys: pytest.Cap
     text = capsys.readouterr().out
     assert "cost (prediction); add planning.price to see money" in text
     assert cells(text) == [["batch 1", "180,000", "-"], ["saturation", "180,000", "-"]]
+
+
+def test_a_plot_that_cannot_be_is_refused_before_anything_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(tmp_path / "missing.yaml"), "--sweep", "all", "--plot", str(tmp_path / "a.pdf")]) == 2
+    assert "[SWEEP-PLOT-FILE]" in capsys.readouterr().err
+
+
+def test_a_difference_looks_for_no_hardware(write_checkpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "pair.yaml"
+    target = write_checkpoint("target")
+    file.write_text(f"name: goal\ntarget: {{checkpoint: {target}}}\ndraft: {{method: ngram}}\nplanning: {{goal: {{tokens_per_s: 1}}}}\n")
+    old = tmp_path / "old.json"
+    with old.open("w") as stream, contextlib.redirect_stdout(stream):
+        assert main(["-q", "plan", str(file), "--build-root", str(tmp_path), "--json"]) == 0
+    assert json.loads(old.read_text())["hardware"]["choices"]
+    monkeypatch.setattr(session, "plan_many", lambda *_: pytest.fail("planned for nothing"))
+    assert main(["-q", "plan", str(file), "--build-root", str(tmp_path), "--diff", str(old)]) == 0

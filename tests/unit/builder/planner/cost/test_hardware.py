@@ -66,7 +66,7 @@ def test_replicas_and_larger_batches_are_tried_and_what_they_need_is_said(make_p
     assert found.choices[2].tokens_per_s_per_user == pytest.approx(16 / (1 + 58 / 16))
     assert found.sentence == (
         "The least that meets 600 tokens/s in all is 1 x h200_sxm (batch 27: 22.3 tokens/s per user, 603 tokens/s in all; needs "
-        f"limits.max_batch_size: 27). {WORKLOAD}, shared evenly among replicas."
+        f"limits.max_batch_size: 27). {WORKLOAD}."
     )
 
 
