@@ -7,6 +7,8 @@ from builder.planner.checks.models import Model, capital
 from builder.planner.lengths import shorter
 from builder.spec import PairSpec
 
+WORKLOAD = ("input_tokens", "output_tokens")
+
 
 def check_context(spec: PairSpec, target: Model, draft: Model | None) -> Iterator[Finding]:
     """Both models must reach the longest sequence: the draft reads what the target writes."""
@@ -69,11 +71,14 @@ def check_workload(spec: PairSpec) -> Iterator[Finding]:
         yield Finding("PAIR-WORKLOAD", "error", message, "planning.workload.input_tokens", found, needed, fix)
     total = work.input_tokens + work.output_tokens
     if total > limits.max_sequence_tokens:
+        parts = [f"{getattr(work, name)}{'' if name in work.model_fields_set else ' (the default)'}" for name in WORKLOAD]
         message = (
-            f"planning.workload is {work.input_tokens} + {work.output_tokens} = {total} tokens, but a sequence ends at "
+            f"planning.workload is {' + '.join(parts)} = {total} tokens, but a sequence ends at "
             f"{limits.max_sequence_tokens} (limits.max_sequence_tokens): the prediction would be of requests that are never served."
         )
-        fix = f"shorten the workload, or set limits.max_sequence_tokens to {total} or more"
+        left = limits.max_sequence_tokens - work.input_tokens
+        shorter = f"set planning.workload.output_tokens to {left} or less" if left > 0 else "shorten the workload"
+        fix = f"{shorter}, or set limits.max_sequence_tokens to {total} or more"
         yield Finding(
             "PAIR-WORKLOAD", "error", message, "planning.workload.output_tokens", str(total), f"<= {limits.max_sequence_tokens}", fix
         )

@@ -114,7 +114,16 @@ def test_workload_s_sequence(checkpoint: MakeCheckpoint, check: Check) -> None:
         "the prediction would be of requests that are never served."
     )
     assert finding.field == "planning.workload.output_tokens"
-    assert finding.fix == "shorten the workload, or set limits.max_sequence_tokens to 2100 or more"
+    assert finding.fix == "set planning.workload.output_tokens to 548 or less, or set limits.max_sequence_tokens to 2100 or more"
+
+
+def test_a_workload_of_which_only_the_prompt_is_named(checkpoint: MakeCheckpoint, check: Check) -> None:
+    finding = only(
+        check(checkpoint("target"), planning={"workload": {"input_tokens": 1536}}, limits={"max_sequence_tokens": 2000}),
+        "PAIR-WORKLOAD",
+        "error",
+    )
+    assert finding.message.startswith("planning.workload is 1536 + 500 (the default) = 2036 tokens, but a sequence ends at 2000 ")
 
 
 def test_the_default_workload_is_not_judged(checkpoint: MakeCheckpoint, check: Check) -> None:
