@@ -19,7 +19,7 @@ def check_cost(spec: PairSpec, cost: CostPlan | None, *, file: Path = Path("CONF
     yield from _price(spec, today or date.today())
     if cost is None:
         return
-    yield from _draft(spec, cost)
+    yield from _draft(cost)
     yield from _paybacks(spec, cost)
     yield from goal_missed(spec, cost, file)
 
@@ -48,7 +48,7 @@ def _no_price() -> Finding:
     return Finding("COST-NO-PRICE", "warning", message, "planning.engineering_cost", "no planning.price", "planning.price", fix)
 
 
-def _draft(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
+def _draft(cost: CostPlan) -> Iterator[Finding]:
     """Only in money: that drafting is slower there, the speed plan says."""
     alone, saturated = cost.points
     dear, cheap = saturated.speculative_per_million, saturated.plain_per_million
@@ -59,18 +59,18 @@ def _draft(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:
         f"at saturation (batch {saturated.batch}) the draft loses money: 1M output tokens cost {money(dear, cost.currency)} with it, "
         f"{money(cheap, cost.currency)} without; {others}"
     )
-    adaptive = spec.speculation.adaptive
-    if adaptive:
+    if cost.adaptive:
         message += "; speculation.adaptive stops drafting there, but the draft keeps its memory"
-    severity: Severity = "info" if adaptive else "warning"
-    fix = "set draft.method: none" if alone.draft_loses else _way_out_of_loss(adaptive=adaptive)
+    severity: Severity = "info" if cost.adaptive else "warning"
+    fix = "set draft.method: none" if alone.draft_loses else _way_out_of_loss(cost)
     yield Finding("COST-DRAFT-LOSES", severity, message, "draft.method", f"{saturated.speedup:.2f}x", "at least 1.00x", fix)
 
 
-def _way_out_of_loss(*, adaptive: bool) -> str:
-    if adaptive:
-        return "set draft.method: none where throughput is all that counts, or limits.max_batch_size to a batch at which the draft wins"
-    return "set speculation.adaptive: true, or limits.max_batch_size to a batch at which the draft wins"
+def _way_out_of_loss(cost: CostPlan) -> str:
+    batch = "limits.max_batch_size to a batch at which the draft wins"
+    if cost.adaptive:
+        return f"set draft.method: none where throughput is all that counts, or {batch}"
+    return f"set speculation.adaptive: true, or {batch}" if cost.lane_adapts else f"set {batch}, or draft.method: none"
 
 
 def _paybacks(spec: PairSpec, cost: CostPlan) -> Iterator[Finding]:

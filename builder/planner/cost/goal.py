@@ -26,11 +26,9 @@ def goal_is_stated(goal: GoalSpec) -> bool:
 
 
 def batch_limits(spec: PairSpec) -> dict[str, int]:
-    """Fields of the pair file that limit how many users are served at once."""
-    return {
-        "limits.max_batch_size": spec.limits.max_batch_size,
-        "serve.max_concurrent_requests": spec.serve.max_concurrent_requests,
-    }
+    """Fields of the pair file that limit how many users are served at once; requests wait in the orchestrator alone."""
+    orchestrated = {"serve.max_concurrent_requests": spec.serve.max_concurrent_requests} if spec.serve.topology == "orchestrated" else {}
+    return {"limits.max_batch_size": spec.limits.max_batch_size, **orchestrated}
 
 
 def goal_in_words(goal: GoalSpec) -> str:
@@ -126,5 +124,7 @@ def _border(speed: SpeedPlan, rows: list[BatchRow], keeps: Callable[[BatchRow], 
     low, high = kept[-1], next(row for row in rows if row.batch > kept[-1].batch)
     while high.batch - low.batch > 1:
         middle = speed.row_at((low.batch + high.batch) // 2)
+        if middle is None:
+            break
         low, high = (middle, high) if keeps(middle) else (low, middle)
     yield from (low, high)

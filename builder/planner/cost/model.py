@@ -103,13 +103,18 @@ class GoalPoint:
 
 @dataclass(frozen=True)
 class CostPlan:
-    """What the deployment's tokens cost. `points` are batch 1 and saturation; `goal` is None where no goal is stated."""
+    """What the deployment's tokens cost. `points` are batch 1 and saturation; `goal` is None where no goal is stated.
+
+    `adaptive` says whether the deployment stops drafting where that loses, `lane_adapts` whether its lane could.
+    """
 
     chip_count: int
     price: PriceSpec | None
     points: tuple[CostPoint, ...]
     paybacks: tuple[Payback, ...] = ()
     goal: GoalPoint | None = None
+    adaptive: bool = True
+    lane_adapts: bool = True
 
     @property
     def currency(self) -> str:

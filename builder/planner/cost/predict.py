@@ -12,7 +12,8 @@ def plan_cost(spec: PairSpec, speed: SpeedPlan, chip_count: int) -> CostPlan:
     """Tokens per chip hour, and money where `planning.price` is given, at batch 1 and at saturation."""
     points = (_point(spec, "batch 1", speed.rows[0], chip_count), _point(spec, "saturation", speed.saturation, chip_count))
     goal = goal_point(spec, speed) if goal_is_stated(spec.planning.goal) else None
-    return CostPlan(chip_count, spec.planning.price, points, tuple(_paybacks(spec, points)), goal)
+    adaptive = spec.speculation.adaptive and speed.lane_adapts
+    return CostPlan(chip_count, spec.planning.price, points, tuple(_paybacks(spec, points)), goal, adaptive, speed.lane_adapts)
 
 
 def _point(spec: PairSpec, load: str, row: BatchRow, chip_count: int) -> CostPoint:

@@ -94,7 +94,7 @@ class SpeedPlan:
     None where only one could answer; `other_step_s` is then the roofline's step of the target at batch 1. `batch_limit` is the field that
     limits the largest batch, "" where it is the pool. `adaptive` says whether the draft length is chosen anew each round, `lane_adapts`
     whether the lane could. `published_acceptance` says what was measured for this pair elsewhere; `doubts` are of the user's runs.
-    `row_at` predicts any other batch.
+    `row_at` predicts any other batch, None where it has no figures.
     """
 
     provider: str
@@ -120,7 +120,7 @@ class SpeedPlan:
     doubts: tuple[str, ...] = ()
     unverified: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
-    row_at: Callable[[int], BatchRow] | None = field(default=None, repr=False, compare=False)
+    row_at: Callable[[int], BatchRow | None] | None = field(default=None, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         marks = {"provider": self.provider, "error_band": self.error_band, "speedup_error_band": self.speedup_error_band}

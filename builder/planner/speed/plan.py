@@ -93,9 +93,12 @@ def _plan(
         )
 
 
-def _row_at(batch: int, drafting: Drafting, chosen: Chosen, target: ModelOnChips, spec: PairSpec) -> BatchRow:
-    """Prediction at a batch that is asked for once the plan stands."""
-    row = _with_anchor(drafting.row(batch), "speculative", target, spec)
+def _row_at(batch: int, drafting: Drafting, chosen: Chosen, target: ModelOnChips, spec: PairSpec) -> BatchRow | None:
+    """Prediction at a batch that is asked for once the plan stands; None where the provider has no figures for it."""
+    try:
+        row = _with_anchor(drafting.row(batch), "speculative", target, spec)
+    except CannotAnswerError:
+        return None
     chosen.save()
     return row
 

@@ -1,5 +1,6 @@
 """Findings of the cost plan, whole sentences."""
 
+import dataclasses
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -70,6 +71,13 @@ def test_adaptive_drafts_lose_only_their_memory(make_pair: Callable[..., Pair]) 
     (finding,) = findings(make_pair(planning=price(TODAY)), LOSING)
     assert finding.severity == "info"
     assert finding.message.endswith("(3.00x); speculation.adaptive stops drafting there, but the draft keeps its memory")
+
+
+def test_a_lane_that_cannot_adapt_is_not_told_to(make_pair: Callable[..., Pair]) -> None:
+    (finding,) = findings(make_pair(planning=price(TODAY)), dataclasses.replace(LOSING, lane_adapts=False))
+    assert finding.severity == "warning"
+    assert finding.message.endswith("at batch 1 it saves it (3.00x)")
+    assert finding.fix == "set limits.max_batch_size to a batch at which the draft wins, or draft.method: none"
 
 
 def test_draft_that_loses_everywhere(make_pair: Callable[..., Pair]) -> None:

@@ -1,5 +1,6 @@
 """Batches between the plan's powers of two, by a law whose answers are known."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,11 @@ def test_without_a_way_to_ask_rows_alone_are_compared(make_pair: MakePair) -> No
     assert goal_row(spec, speed((8, rate(8), rate(8)), (16, rate(16), rate(16)))).batch == 8
 
 
+def test_where_the_provider_has_no_figures_the_search_ends(make_pair: MakePair) -> None:
+    spec = make_pair(planning={"goal": {"tokens_per_s_per_user": 89}}).spec
+    assert goal_row(spec, dataclasses.replace(speed_by_law(rate, 64), row_at=lambda _batch: None)).batch == 8
+
+
 def missed(pair: Pair, limit: int) -> Any:
     cost = plan_cost(pair.spec, speed_by_law(rate, limit), 1)
     (finding,) = check_cost(pair.spec, cost, file=pair.file)
@@ -78,6 +84,12 @@ def test_what_limits_the_batch_is_named(make_pair: MakePair, limits: int, concur
     fields = ending.removeprefix("the largest batch that ").removesuffix(" allows").removesuffix(" allow")
     raised = f"raise {fields}, or " if "." in fields else ""
     assert finding.fix.startswith(f"{raised}run 3 of it side by side, or compare hardware: tandem plan ")
+
+
+def test_requests_wait_in_the_orchestrator_alone(make_pair: MakePair) -> None:
+    sections = {"limits": {"max_batch_size": 64}, "serve": {"max_concurrent_requests": 16, "topology": "single"}}
+    finding = missed(make_pair(planning={"goal": {"tokens_per_s": 4000}}, **sections), 16)
+    assert finding.message.endswith(", all that the KV pool holds")
 
 
 def test_a_batch_that_users_would_feel_is_not_proposed(make_pair: MakePair) -> None:
