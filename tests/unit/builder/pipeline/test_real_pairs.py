@@ -47,7 +47,13 @@ EXPECTED = [
     ("qwen3-32b-1.7b-fp8-h100", (30, 33), (131_072, 114_688), (1.3, 2.1), {"MEM-BUILD-DEVICE"}),
     ("qwen2.5-72b-7b-fp8-h200", (67, 72), (163_840, 57_344), (1.2, 2.0), {"MEM-BUILD-DEVICE"}),
     ("qwen2.5-72b-1.5b-fp8-h200", (67, 72), (163_840, 28_672), (1.5, 2.2), {"MEM-BUILD-DEVICE"}),
-    ("llama-3.3-70b-1b-nvfp4-b200", (37, 46), (92_160, 9_216), (1.2, 2.2), {"MEM-BUILD-DEVICE", "RULE-DRAFT-KV", "SPEED-DISAGREE", "SPEED-UNVERIFIED"}),
+    (
+        "llama-3.3-70b-1b-nvfp4-b200",
+        (37, 46),
+        (92_160, 9_216),
+        (1.2, 2.2),
+        {"MEM-BUILD-DEVICE", "RULE-DRAFT-KV", "SPEED-DISAGREE", "SPEED-UNVERIFIED"},
+    ),
 ]
 
 

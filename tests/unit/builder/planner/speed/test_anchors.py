@@ -35,3 +35,18 @@ def test_nearest_is_alike_in_size_chip_precision_and_batch(
 
 def test_throughput_has_anchors_of_its_own() -> None:
     assert nearest_anchor("throughput", 8e9, "h100_sxm", 1, "fp8", 500).name == "Llama-3.1-8B, 1 x H100, FP8, 1000 in, 1000 out"
+
+
+def test_prompt_lookup_is_held_against_prompt_lookup() -> None:
+    """Looked up drafts, however large the model and whatever the chip."""
+    assert nearest_anchor("speculative", 7.06e10, "h200_sxm", 1, "fp8", 1, "ngram").speedup == 1.96
+    assert nearest_anchor("speculative", 1.35e8, "cpu", 1, "int8", 1, "ngram").name.startswith("SmolLM2-135M, prompt lookup")
+    assert nearest_anchor("speculative", 1.09e11, "b200_sxm", 8, "fp8", 1).method == "draft_target"
+    assert nearest_anchor("throughput", 8e9, "h100_sxm", 1, "fp8", 500, "ngram").kind == "throughput"
+
+
+def test_line_says_what_the_published_prompts_were() -> None:
+    code = nearest_anchor("speculative", 7.06e10, "h100_sxm", 2, "none", 1)
+    assert code.unlike(0.70) == "on code at acceptance 0.89; the prediction is for 0.70"
+    assert code.unlike(0.88) == ""
+    assert nearest_anchor("throughput", 8e9, "h100_sxm", 1, "fp8", 500).unlike(0.70) == ""

@@ -1,5 +1,7 @@
 """Rates of cycles, with step times that can be checked by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from builder.planner.speed.batches import Drafting
@@ -11,6 +13,13 @@ from tests.unit.builder.planner.speed.conftest import LinearStepTime
 
 FREE = Overheads(0.0, 0.0, "")
 WORKLOAD = WorkloadSpec(input_tokens=1000, output_tokens=500)
+
+
+class PromptStep(LinearStepTime):
+    """A pass over prompts takes 5 ms and 10 us a token."""
+
+    def prefill_s(self, batch: int, tokens: int) -> float:
+        return 0.005 + 1e-5 * batch * tokens
 
 
 def cycle_of(target: LinearStepTime, draft: LinearStepTime | None, overheads: Overheads = FREE) -> Cycle:
@@ -76,3 +85,24 @@ def test_long_context_moves_the_border_up() -> None:
     longer = Drafting(cycle_of(LinearStepTime(0.020, 5e-4, 1e-6), LinearStepTime(0.002)), 0.7, range(1, 6)).stop_batch()
     assert short is not None
     assert longer is None or longer > short
+
+
+def test_prompts_are_read_in_what_verification_leaves() -> None:
+    """At batch 16 and k 5, 96 tokens are verified: of 196 a pass, 100 are left, so 1000 prompt tokens take ten passes of their own."""
+    cycle = replace(cycle_of(LinearStepTime(0.020, 1e-5), None), prompt_pass_tokens=196)
+    steps = replace(cycle, steps=Steps(PromptStep(), None))
+    assert cycle.prompt_room(16, 5) == 100
+    assert steps.prompt_s(16, 5, drafts=False) == pytest.approx(10 * (0.005 + 100 * 1e-5))
+    assert replace(steps, prompt_pass_tokens=8192).prompt_s(16, 5, drafts=False) == pytest.approx(0.005 + 1000 * 1e-5)
+
+
+def test_verification_that_does_not_fit_takes_more_passes() -> None:
+    cycle = replace(cycle_of(LinearStepTime(0.020), None), prompt_pass_tokens=64)
+    assert cycle.prompt_room(16, 5) < 0
+    assert cycle.verify_s(16, 5) == pytest.approx(2 * 0.020)
+    assert cycle.target_s(16) == pytest.approx(0.020)
+
+
+def test_cycle_is_never_shorter_than_its_verification() -> None:
+    cycle = cycle_of(LinearStepTime(0.020), LinearStepTime(0.002), Overheads(-0.004, -0.001, ""))
+    assert cycle.cycle_s(1, 8) == cycle.verify_s(1, 8)

@@ -119,3 +119,38 @@ def test_example_of_the_documentation_is_accepted(tmp_path: Path) -> None:
     measured = read_measured(written(tmp_path, example))
     assert measured.target is not None
     assert len(measured.calibration) == 2
+
+
+def test_a_batch_and_as_many_query_tokens_are_told_apart() -> None:
+    rows = [
+        {"batch": 8, "query_tokens": 1, "context_tokens": 1000, "seconds": 0.010},
+        {"batch": 1, "query_tokens": 8, "context_tokens": 1000, "seconds": 0.020},
+    ]
+    steps = MeasuredStepTime(StepTable.model_validate({"decode": rows}), SHAPE)
+    assert steps.decode_s(8, 1000, 1) == pytest.approx(0.010)
+    assert steps.decode_s(1, 1000, 8) == pytest.approx(0.020)
+
+
+HUGE = {"decode": [{"batch": 1, "context_tokens": 1000, "seconds": 0.02}]}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[" * 100_000, "The measurements measured.json are not JSON: it is nested too deeply."),
+        ('{"format": ' + "9" * 5000 + "}", "The measurements measured.json are not JSON: it has a number of too many digits."),
+        ({"format": 1, "target": {"decode": [{**HUGE["decode"][0], "seconds": float("inf")}]}}, "decode.0.seconds: "),
+        ({"format": 1, "target": {"decode": [{**HUGE["decode"][0], "seconds": 1e300}]}}, "decode.0.seconds: "),
+        ({"format": 1, "target": {"decode": [{**HUGE["decode"][0], "batch": 10**400}]}}, "decode.0.batch: "),
+        ({"format": 1, "calibration": [{**RUN, "draft_tokens": 10**30}, RUN]}, "calibration.0.draft_tokens: "),
+        (
+            {"format": 1, "calibration": [{**RUN, "draft_tokens": 5, "tokens_per_s": 80}, RUN]},
+            "calibration.0: 80 tokens/s are more than 2.2 times the 30 tokens/s without drafts, though no cycle yields more",
+        ),
+    ],
+)
+def test_absurd_content_is_refused_in_words(tmp_path: Path, content: object, said: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        read_measured(written(tmp_path, content))
+    assert {finding.code for finding in caught.value.findings} == {"SPEED-MEASURED-INVALID"}
+    assert said in caught.value.findings[0].message

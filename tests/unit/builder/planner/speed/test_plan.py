@@ -47,6 +47,51 @@ def test_orchestrator_caps_the_batch(target: ModelOnChips, draft: ModelOnChips) 
     assert plan.saturation.batch == 3
 
 
+def test_no_orchestrator_caps_nothing_and_says_nothing(target: ModelOnChips, draft: ModelOnChips) -> None:
+    single = spec_of(serve={"max_concurrent_requests": 3, "topology": "single"})
+    plan = plan_speed(single, target, draft, pool_tokens=POOL_TOKENS)
+    assert (plan.saturation.batch, plan.batch_limit) == (16, "limits.max_batch_size")
+    capped = plan_speed(spec_of(serve={"max_concurrent_requests": 3}), target, draft, pool_tokens=POOL_TOKENS)
+    assert capped.batch_limit == "serve.max_concurrent_requests"
+    assert plan_speed(single, target, draft, pool_tokens=2 * 1536).batch_limit == ""
+
+
+def test_lane_with_a_fixed_length_takes_the_limit_and_names_the_better_one(target: ModelOnChips, draft: ModelOnChips) -> None:
+    def planned(draft_tokens: int) -> SpeedPlan:
+        spec = spec_of(planning={"acceptance": 0.4}, speculation={"max_draft_tokens": draft_tokens})
+        return plan_speed(spec, target, draft, pool_tokens=POOL_TOKENS, lane_adapts=False)
+
+    fixed = planned(16)
+    assert {row.draft_tokens for row in fixed.rows} == {16}
+    assert (fixed.adaptive, fixed.rows[0].adaptive) == (False, False)
+    assert fixed.rows[0].speedup < 1
+    assert fixed.shorter_draft is not None
+    length, speedup = fixed.shorter_draft
+    assert speedup == pytest.approx(planned(length).rows[0].speedup)
+    assert speedup > 1.2
+
+
+def test_limit_that_no_batch_takes_is_said(target: ModelOnChips, draft: ModelOnChips) -> None:
+    plan = plan_speed(spec_of(planning={"acceptance": 0.6}, speculation={"max_draft_tokens": 12}), target, draft, pool_tokens=POOL_TOKENS)
+    assert plan.shorter_draft is not None
+    assert plan.shorter_draft[0] == max(row.draft_tokens for row in plan.rows) < 12
+    assert plan_speed(spec_of(planning={"acceptance": 0.7}), target, draft, pool_tokens=POOL_TOKENS).shorter_draft is None
+
+
+def test_default_workload_is_cut_to_the_limits(target: ModelOnChips, draft: ModelOnChips) -> None:
+    limits = {"max_input_tokens": 300, "max_sequence_tokens": 512}
+    plan = plan_speed(spec_of(limits=limits), target, draft, pool_tokens=5 * 544)
+    assert (plan.workload.input_tokens, plan.workload.output_tokens) == (300, 212)
+    assert plan.pool_sequences == 5
+
+
+def test_small_passes_cost_time(target: ModelOnChips, draft: ModelOnChips) -> None:
+    wide, narrow = (
+        plan_speed(spec_of(limits={"max_batched_tokens": tokens}), target, draft, pool_tokens=POOL_TOKENS) for tokens in (8192, 128)
+    )
+    assert narrow.saturation.speculative_tokens_per_s < 0.8 * wide.saturation.speculative_tokens_per_s
+
+
 def test_small_batches_win_and_large_ones_stop(target: ModelOnChips, draft: ModelOnChips) -> None:
     plan = plan_speed(spec_of(), target, draft, pool_tokens=POOL_TOKENS)
     assert plan.rows[0].speedup > 1.5

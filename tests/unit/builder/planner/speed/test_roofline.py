@@ -111,3 +111,28 @@ def test_cache_is_read_once_for_all_query_tokens(llama: ModelOnChips) -> None:
 def test_figures_for_nvfp4_are_worth_less() -> None:
     four, eight = (RooflineStepTime(on_chips(LLAMA, "b200_sxm", weights=weights)) for weights in ("nvfp4", "fp8"))
     assert (four.error_band, eight.error_band) == (0.40, 0.30)
+
+
+def test_copied_head_is_read_and_its_embedding_is_not() -> None:
+    """Llama-3.2-1B in FP8 with 16-bit ends: 2.02 GB stored where the head is a second tensor, of which 1.50 GB are read."""
+    small = on_chips("meta-llama/Llama-3.2-1B-Instruct", "h200_sxm")
+    embedding_bytes = 2 * 128_256 * 2048
+    copied = replace(small, weights_bytes=small.weights_bytes + embedding_bytes, lookup_bytes=embedding_bytes)
+    assert copied.weights_bytes == pytest.approx(2.02e9, rel=0.01)
+    assert RooflineStepTime(copied)._streamed_bytes(1) == pytest.approx(1.50e9, rel=0.01)
+    assert RooflineStepTime(copied).decode_s(1, 1000) == pytest.approx(RooflineStepTime(small).decode_s(1, 1000))
+
+
+def test_experts_of_a_token_come_from_the_shape_alone() -> None:
+    """What the configuration says of them, in whatever words, was read once."""
+    mixtral = on_chips("mistralai/Mixtral-8x7B-Instruct-v0.1", "h200_sxm", weights="none", kv_cache="bf16")
+    odd = replace(mixtral, facts=replace(mixtral.facts, config={"num_experts_per_tok": "abc"}))
+    assert odd.facts.shape.experts_per_token == 2
+    assert RooflineStepTime(odd).decode_s(1, 1000) == RooflineStepTime(mixtral).decode_s(1, 1000)
+
+
+def test_reading_and_computing_do_not_hide_each_other_wholly(llama: ModelOnChips) -> None:
+    """Aiconfigurator's kernels say 1.09 for 16 sequences of 6 tokens."""
+    on_h200 = RooflineStepTime(on_chips(LLAMA, "h200_sxm"))
+    ratio = on_h200.decode_s(16, 1250, 6) / on_h200.decode_s(16, 1250)
+    assert 1.05 < ratio < 1.15
