@@ -34,7 +34,6 @@ def show_plan(session: Session, advice: HardwareAdvice | None, *, settings: bool
         _show_speed(plan.speed)
     if plan.cost is not None:
         show_cost(plan.cost, advice)
-        click.echo()
     _show_stages(session)
 
 

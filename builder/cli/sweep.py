@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from builder.cli.console import show_table
+from builder.cli.columns import columns, show_columns
 from builder.planner.cost import CostPlan, CostPoint, HardwareAdvice, Payback, money
 from builder.planner.cost.words import count
 from builder.planner.sweep import SHORT_NAMES, Sweep, SweepRow
@@ -19,7 +19,7 @@ def show_sweep(sweep: Sweep) -> None:
     workload = f"requests of {sweep.workload.input_tokens} tokens in, {sweep.workload.output_tokens} out"
     click.echo(f"{sweep.name}: {workload} (predictions)\n")
     cells = [_cells(sweep, row, swept) for row in sweep.rows]
-    head, *lines = _aligned([_head(sweep, swept), *cells], left=1 + len(swept))
+    head, *lines = columns([_head(sweep, swept), *cells], left=1 + len(swept))
     click.secho(head, bold=True)
     for row, line in zip(sweep.rows, lines, strict=True):
         click.secho(line, bold=row.number == sweep.recommended, dim=not row.ok)
@@ -30,18 +30,15 @@ def show_sweep(sweep: Sweep) -> None:
 
 def show_cost(cost: CostPlan, advice: HardwareAdvice | None = None) -> None:
     """Tokens per chip hour and, where a price is given, money per million tokens; payback; the smallest hardware for the goal."""
-    from rich.table import Table
-
-    per_million = [f"{cost.currency} per 1M, target alone", "with the draft"] if cost.price else []
-    head = ("load", "tokens per chip hour, target alone", "with the draft", *per_million)
-    table = Table(*head, title=f"cost (prediction){_price(cost)}", title_justify="left")
-    for point in cost.points:
-        table.add_row(*_point_cells(point, with_price=cost.price is not None))
-    show_table(table)
+    per_million = [f"{cost.currency}/1M", "drafted"] if cost.price else []
+    rows = [_point_cells(point, with_price=cost.price is not None) for point in cost.points]
+    show_columns(f"cost, predicted{_price(cost)}", ("load", "tokens/chip-hour", "drafted", *per_million), rows)
     for payback in cost.paybacks:
         click.echo(_payback(payback, cost))
     if advice is not None:
         click.echo(advice.sentence)
+    if cost.paybacks or advice is not None:
+        click.echo()
 
 
 def _cells(sweep: Sweep, row: SweepRow, swept: list[str]) -> list[str]:
@@ -63,21 +60,6 @@ def _head(sweep: Sweep, swept: list[str]) -> list[str]:
     fields = [HEADINGS.get(field, field.rpartition(".")[2].replace("_", " ")) for field in swept]
     price = [f"{sweep.price.currency}/1M"] if sweep.price else []
     return ["row", *fields, "KV tokens", "requests", "users", "tok/s/user", "tok/s", "speed-up", *price]
-
-
-def _aligned(rows: list[list[str]], left: int) -> list[str]:
-    """Lines of columns, the first `left` of them to the left. A shorter row's last cell takes the rest of the line.
-
-    Not a rich table: that cuts cells off in a narrow terminal and in a pipe, and a code has to stay whole.
-    """
-    whole = [row for row in rows if len(row) == len(rows[0])]
-    widths = [max(len(row[i]) for row in (rows if i < left else whole)) for i in range(len(rows[0]))]
-    return ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
-
-
-def _padded(row: list[str], widths: list[int], left: int) -> list[str]:
-    whole = len(row) == len(widths)
-    return [cell.ljust(widths[i]) if i < left or not whole else cell.rjust(widths[i]) for i, cell in enumerate(row)]
 
 
 def _notes(sweep: Sweep) -> list[str]:

@@ -90,7 +90,7 @@ def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.Captur
     spec = make_pair(planning={"price": PRICE, "engineering_cost": 7200}).spec
     show_cost(plan_cost(spec, speed((1, 50, 150), (64, 2000, 1600)), 1), HardwareAdvice((), "None of 4 chips meets it."))
     text = capsys.readouterr().out
-    assert "cost (prediction) at 3.60 USD per chip hour of 2026-11-01, an offer" in text
+    assert "cost, predicted at 3.60 USD per chip hour of 2026-11-01, an offer" in text
     assert cells(text) == [
         ["batch 1", "180,000", "540,000", "20.00", "6.67"],
         ["saturation (batch 64)", "7.2 M", "5.76 M", "0.500", "0.625"],
@@ -106,7 +106,7 @@ def test_cost_with_a_price(make_pair: Callable[..., Pair], capsys: pytest.Captur
 def test_cost_without_a_price(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
     show_cost(plan_cost(make_pair(draft={"method": "none", "checkpoint": None}).spec, speed((1, 50, 50)), 1))
     text = capsys.readouterr().out
-    assert "cost (prediction); add planning.price to see money" in text
+    assert "cost, predicted; add planning.price to see money" in text
     assert cells(text) == [["batch 1", "180,000", "-"], ["saturation", "180,000", "-"]]
 
 
