@@ -35,10 +35,9 @@ def shown(capsys: pytest.CaptureFixture[str], make: Callable[..., Pair], axes: l
 
 
 def cells(text: str) -> list[list[str]]:
-    """Body rows of the table."""
-    if "│" in text:
-        return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
-    return [re.split(" {2,}", line) for line in text.splitlines() if re.match(r"\d", line)]
+    """Rows of the cost table: its lines are indented, cells stand two spaces apart."""
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    return [re.split(r" {2,}", line) for line in lines[1:]]
 
 
 def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
