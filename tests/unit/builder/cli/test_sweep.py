@@ -35,9 +35,8 @@ def shown(capsys: pytest.CaptureFixture[str], make: Callable[..., Pair], axes: l
 
 
 def cells(text: str) -> list[list[str]]:
-    """Rows of the cost table: its lines are indented, cells stand two spaces apart."""
-    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
-    return [re.split(r" {2,}", line) for line in lines[1:]]
+    """Body rows: those of a sweep begin with their number, those of the cost table with the load."""
+    return [re.split(r" {2,}", line.strip()) for line in text.splitlines() if re.match(r"\d|  (batch|saturation)", line)]
 
 
 def test_every_row_is_shown_refused_ones_with_their_code(make_pair: Callable[..., Pair], capsys: pytest.CaptureFixture[str]) -> None:
