@@ -85,6 +85,23 @@ def test_real_pair_is_planned(
     assert all(stage["key"] is None for stage in found["stages"]), "no weight may be read for a plan"
 
 
+def test_lane_with_fixed_drafts_is_predicted_at_that_length(models: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """speculation.adaptive is on by default; this lane cannot, so a draft that loses at 5 tokens is not predicted at one."""
+    text = (PAIRS / "llama-3.1-70b-1b-fp8-h200.yaml").read_text()
+    text = text.replace("kind: tensorrt_llm,", "kind: tensorrt_llm_pytorch,").replace("planning:", "planning:\n  acceptance: 0.3")
+    file = tmp_path / "pair.yaml"
+    file.write_text(text + "serve: {topology: single}\n")
+    found = plan(models, capsys, file)[1]
+    speed, codes = found["speed"], {f["code"]: f for f in found["findings"]}
+    assert {row["draft_tokens"] for row in speed["rows"]} == {5}
+    assert speed["rows"][0]["speedup"] < 1
+    assert not speed["adaptive"]
+    assert "RULE-FIXED-DRAFTS" in codes
+    assert codes["SPEED-SHORTER-DRAFT"]["severity"] == "warning"
+    assert "SPEED-STOP-BATCH" not in codes
+    assert codes["SPEED-DRAFT-LOSES"]["fix"].startswith("set speculation.max_draft_tokens: ")
+
+
 def test_padding_that_differs_is_said(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = plan(models, capsys, PAIRS / "qwen2.5-72b-1.5b-fp8-h200.yaml")[1]
     (finding,) = [f for f in found["findings"] if f["code"] == "PAIR-VOCAB-PADDING"]

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.api import BuildNeeds, EngineRequest, ModelShape, StoredFormat
-from plugins.nvidia.memory import activation_bytes, build_needs, engine_memory, kv_bytes_per_token, largest_stage, weights_bytes
+from plugins.nvidia.memory import (
+    activation_bytes,
+    build_needs,
+    engine_memory,
+    kv_bytes_per_token,
+    largest_stage,
+    lookup_bytes,
+    weights_bytes,
+)
 
 KIB, GIB = 2**10, 2**30
 DATA = Path(__file__).parents[3] / "data" / "kv_bytes.yaml"
@@ -102,6 +110,16 @@ def test_a_tied_output_layer_is_a_copy_in_engines_and_none_in_torch() -> None:
     engine, torch = (weights_bytes(request(weights="none"), LLAMA_1B, lane) for lane in ("tensorrt_llm", "tensorrt_llm_pytorch"))
     assert torch == 2 * LLAMA_1B.parameters
     assert engine - torch == table
+
+
+def test_embedding_is_looked_up_where_the_output_layer_is_another_tensor() -> None:
+    table = 2 * 128256 * 2048
+    assert lookup_bytes(request(), LLAMA_1B, "tensorrt_llm") == table
+    assert lookup_bytes(request(tensor_parallel=2), LLAMA_1B, "tensorrt_llm") == table
+    assert lookup_bytes(request(), LLAMA_1B, "tensorrt_llm_pytorch") == 0
+    assert lookup_bytes(request(tensor_parallel=2), LLAMA_70B, "tensorrt_llm_pytorch") == 128256 * 8192
+    memory = engine_memory(request(), LLAMA_1B, "tensorrt_llm")
+    assert memory.weights_bytes - (memory.lookup_bytes or 0) == pytest.approx(1.50e9, rel=0.01)
 
 
 def test_tensor_parallel_keeps_the_embedding_whole_on_every_rank_of_an_engine() -> None:

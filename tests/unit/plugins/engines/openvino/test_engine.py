@@ -22,6 +22,10 @@ def request_for(checkpoint: Path) -> EngineRequest:
     return EngineRequest("target", checkpoint, "none", "auto", 32, 4, 384, 512, 384, 8)
 
 
+def test_orchestrator_chooses_the_draft_length() -> None:
+    assert ENGINE.adapts_draft_length
+
+
 def test_import_loads_no_heavy_package() -> None:
     code = "import sys, plugins.engines.openvino; print({'torch', 'openvino', 'transformers', 'nncf', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

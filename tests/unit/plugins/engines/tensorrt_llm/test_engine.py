@@ -17,6 +17,7 @@ from tests.unit.plugins.nvidia.pairs import LLAMA_70B, deployment, request
 def test_it_is_found_by_name() -> None:
     engine = registry.engine("tensorrt_llm")
     assert (engine.kind, engine.api_version) == ("tensorrt_llm", API_VERSION)
+    assert engine.adapts_draft_length
 
 
 def test_it_is_sized() -> None:

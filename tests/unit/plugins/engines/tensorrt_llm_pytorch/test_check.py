@@ -14,6 +14,11 @@ ALWAYS = {"LANE-PLAN-ONLY", "RULE-FIXED-DRAFTS", "RULE-GREEDY", "RULE-REUSE-DRAF
 """What is good to know of every pair with a draft model on this lane."""
 
 
+def test_draft_length_is_fixed() -> None:
+    """As RULE-FIXED-DRAFTS says, and the speed plan with it."""
+    assert not ENGINE.adapts_draft_length
+
+
 def of_code(found: list[Finding], code: str) -> Finding:
     (finding,) = [f for f in found if f.code == code]
     return finding
