@@ -15,12 +15,13 @@ LONGEST_DRAFT = 16
 class Drafting:
     """How drafts are made: lengths that the deployment may choose from (none where it drafts nothing), their acceptance and its source.
 
-    `doubts` are of the runs that the overheads were learnt from.
+    An `adaptive` deployment chooses, and stops drafting where it loses. `doubts` are of the runs that the overheads were learnt from.
     """
 
     cycle: Cycle
     acceptance: float
     choices: Sequence[int]
+    adaptive: bool = True
     source: str = ""
     calibrated: bool = False
     doubts: tuple[str, ...] = ()
@@ -38,11 +39,6 @@ class Drafting:
         length, needed = expected_length(self.acceptance, k), cycle.break_even_acceptance(batch, k)
         return BatchRow(batch, target_s, verify_s, draft_s, cycle_s, length, plain, rate, k, needed, adaptive=self.adaptive)
 
-    @property
-    def adaptive(self) -> bool:
-        """Whether there is a choice; a deployment that has one also stops drafting where it loses."""
-        return isinstance(self.choices, range)
-
     def best_of_all(self) -> tuple[int, float]:
         """The best draft length at batch 1, whatever the limit, and its speed-up."""
         best = self.cycle.best_draft_tokens(1, self.acceptance, range(1, LONGEST_DRAFT + 1))
@@ -54,17 +50,18 @@ class Drafting:
         return self.cycle.speedup(batch, k, self.acceptance) > 1
 
     def stop_batch(self) -> int | None:
-        """The largest batch at which drafting wins; 0 for none, None where it wins at every batch tried.
+        """The largest batch up to which drafting wins; 0 for none, None where it wins at every batch tried.
 
-        Between two batches of the grid, of which the first wins and all later ones lose, the border is found by halving.
+        The first batch of the grid that loses decides: beyond a full pass both sides are split into more passes, and a batch there may win
+        again, which is no reason to draft at all batches up to it. Between it and the one before, the border is found by halving.
         """
         grid = _grid(LARGEST_BATCH_TRIED)
-        winning = [batch for batch in grid if self.wins(batch)]
-        if not winning:
-            return 0
-        if winning[-1] == grid[-1]:
+        losing = next((index for index, batch in enumerate(grid) if not self.wins(batch)), None)
+        if losing is None:
             return None
-        low, high = winning[-1], grid[grid.index(winning[-1]) + 1]
+        if losing == 0:
+            return 0
+        low, high = grid[losing - 1], grid[losing]
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.wins(middle) else (low, middle)

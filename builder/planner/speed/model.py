@@ -87,7 +87,7 @@ class BatchRow:
 class SpeedPlan:
     """What the pair should reach. Everything in it is a prediction.
 
-    `saturation` is the largest batch that the limits and the pool allow. `stop_batch` is the largest batch at which drafting still wins:
+    `saturation` is the largest batch that the limits and the pool allow. `stop_batch` is the largest batch up to which drafting wins:
     0 where it never does, None where it wins at every batch tried. `error_band` is the share by which rates may be off,
     `speedup_error_band` the share for their ratio. `longer_draft` is the draft length, beyond the limit, that is best at batch 1, with its
     speed-up; `shorter_draft` the same of one below the limit. `disagreement` is the larger over the smaller of two providers' step times,

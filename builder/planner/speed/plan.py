@@ -116,9 +116,10 @@ def _drafting(spec: PairSpec, chosen: Chosen, file: MeasuredFile | None, *, lane
     overheads = overheads_of(spec.engine.kind, lookup_only=spec.draft.method == "ngram")
     cycle = Cycle(chosen.steps, overheads, workload_of(spec), spec.limits.max_batched_tokens)
     if spec.draft.method == "none" or (spec.has_draft_model and chosen.steps.draft is None):
-        return Drafting(cycle, 0.0, (), "nothing is drafted")
+        return Drafting(cycle, 0.0, (), adaptive=False, source="nothing is drafted")
     longest = spec.speculation.max_draft_tokens
-    choices: Sequence[int] = range(1, longest + 1) if spec.speculation.adaptive and lane_adapts else (longest,)
+    adaptive = spec.speculation.adaptive and lane_adapts
+    choices: Sequence[int] = range(1, longest + 1) if adaptive else (longest,)
     acceptance, source = spec.planning.acceptance, "planning.acceptance"
     doubts: tuple[str, ...] = ()
     runs = file.calibration if file else ()
@@ -129,7 +130,7 @@ def _drafting(spec: PairSpec, chosen: Chosen, file: MeasuredFile | None, *, lane
             acceptance, source = calibrated.acceptance, "planning.measured"
     if acceptance is None:
         acceptance, source = assumed_acceptance(spec.draft.method)[0], "assumed"
-    return Drafting(cycle, acceptance, choices, source, bool(runs), doubts)
+    return Drafting(cycle, acceptance, choices, adaptive, source, bool(runs), doubts)
 
 
 def _sequence_tokens(spec: PairSpec, choices: Sequence[int]) -> int:

@@ -76,8 +76,8 @@ def test_drafting_stops_where_verification_computes() -> None:
 
 
 def test_draft_that_always_wins_has_no_border_and_one_that_never_does_has_zero() -> None:
-    assert Drafting(cycle_of(LinearStepTime(0.020), LinearStepTime(0.001)), 0.7, (4,)).stop_batch() is None
-    assert Drafting(cycle_of(LinearStepTime(0.020), LinearStepTime(0.030)), 0.7, (4,)).stop_batch() == 0
+    assert Drafting(cycle_of(LinearStepTime(0.020), LinearStepTime(0.001)), 0.7, (4,), adaptive=False).stop_batch() is None
+    assert Drafting(cycle_of(LinearStepTime(0.020), LinearStepTime(0.030)), 0.7, (4,), adaptive=False).stop_batch() == 0
 
 
 def test_long_context_moves_the_border_up() -> None:
@@ -106,3 +106,12 @@ def test_verification_that_does_not_fit_takes_more_passes() -> None:
 def test_cycle_is_never_shorter_than_its_verification() -> None:
     cycle = cycle_of(LinearStepTime(0.020), LinearStepTime(0.002), Overheads(-0.004, -0.001, ""))
     assert cycle.cycle_s(1, 8) == cycle.verify_s(1, 8)
+
+
+def test_a_batch_that_wins_again_beyond_a_full_pass_is_no_reason_to_draft_up_to_it() -> None:
+    class Island(Drafting):
+        def wins(self, batch: int) -> bool:
+            return batch <= 5 or batch == 256
+
+    cycle = cycle_of(LinearStepTime(0.020), LinearStepTime(0.001))
+    assert Island(cycle, 0.7, range(1, 6)).stop_batch() == 5
