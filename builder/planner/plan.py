@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.api import PLAN_ONLY, BuildNeeds, Chip, Engine, EngineRequest, Role
-from builder.checkpoint import Checkpoint, ModelAccess, locate_checkpoint, read_checkpoint
+from builder.checkpoint import Checkpoint, ModelAccess, hub_source, locate_checkpoint, read_checkpoint
 from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
 from builder.errors import Finding, TandemError
 from builder.hardware.chips import find_chip
@@ -73,6 +73,7 @@ class Plan:
             "ok": self.ok,
             "name": self.pair.spec.name,
             "findings": [f.as_dict() for f in self.findings],
+            "checkpoints": {role: _described(checkpoint) for role, checkpoint in self.checkpoints.items()},
             **self.outlook.as_dict(),
             "stages": [s.as_dict() for s in self.stages],
             "pair": self.pair.spec.model_dump(mode="json"),
@@ -200,3 +201,12 @@ def _located(pair: Pair, finding: Finding) -> Finding:
 def _shown(file: Path) -> Path:
     """The file as a person would type it."""
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+
+
+def _described(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Where a checkpoint is from, a hub's with the commit it is pinned to, and what it is."""
+    source = hub_source(checkpoint.path)
+    hub = {"hub_id": source.id, "commit": source.commit} if source else {}
+    shape, stored = checkpoint.shape, checkpoint.stored
+    stores = {"kind": stored.kind, "weights": stored.weights, "kv_cache": stored.kv_cache}
+    return {"path": str(checkpoint.path), **hub, "model_type": checkpoint.model_type, "parameters": shape.parameters, "stored": stores}

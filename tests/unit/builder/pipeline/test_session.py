@@ -10,7 +10,7 @@ from builder.pipeline import session as session_module
 from builder.pipeline.session import Places, Session, plan_many
 from builder.planner.sweep import with_settings
 from builder.spec import load_pair
-from tests.unit.builder.conftest import Hub
+from tests.unit.builder.conftest import COMMIT, Hub
 
 pytest.importorskip("huggingface_hub")
 PAIR = "name: hubbed\ntarget: {checkpoint: acme/tiny, weights: none}\ndraft: {method: ngram}\n"
@@ -40,6 +40,8 @@ def test_a_plan_asks_for_headers_and_a_run_for_weights(hub: Hub, pair_file: Path
     target = run.checkpoints["target"].path
     assert (target / "model.safetensors").read_bytes() == (hub.folder / "model.safetensors").read_bytes()
     assert run.requests[0].checkpoint == target
+    recorded = run.as_dict()["checkpoints"]["target"]
+    assert (recorded["hub_id"], recorded["commit"]) == ("acme/tiny", COMMIT)
 
 
 def test_a_refused_pair_fetches_no_weights(hub: Hub, pair_file: Path, tmp_path: Path) -> None:
