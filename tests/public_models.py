@@ -6,11 +6,10 @@ tokenizer is made up, but has as many entries as the family's own, and its speci
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import write_safetensors
+from tests.conftest import llama_shapes, write_safetensors
 
 DATA = Path(__file__).parent / "data" / "models"
 SHARD_BYTES = 5_000_000_000
@@ -27,42 +26,21 @@ def public_model(models: Path, name: str) -> Path:
     for file in (DATA / name).iterdir():
         shutil.copy(file, folder / file.name)
     config = json.loads((folder / "config.json").read_text())
-    _write_shards(folder, dict(_tensors(config)))
+    _write_shards(folder, _tensors(config))
     _write_tokenizer(folder, config)
     return folder
 
 
-def _tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    hidden, vocabulary = config["hidden_size"], config["vocab_size"]
-    yield "model.embed_tokens.weight", (vocabulary, hidden)
-    for layer in range(config["num_hidden_layers"]):
-        for name, shape in _layer(config).items():
-            yield f"model.layers.{layer}.{name}", shape
-    yield "model.norm.weight", (hidden,)
-    if not config.get("tie_word_embeddings", False):
-        yield "lm_head.weight", (vocabulary, hidden)
-
-
-def _layer(config: dict[str, Any]) -> Shapes:
-    hidden, inner = config["hidden_size"], config["intermediate_size"]
-    head = config.get("head_dim") or hidden // config["num_attention_heads"]
+def _tensors(config: dict[str, Any]) -> Shapes:
+    """Every tensor of the checkpoint: llama's, and what a family adds to each layer."""
+    head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     queries, keys = head * config["num_attention_heads"], head * config["num_key_value_heads"]
-    shapes: Shapes = {
-        "self_attn.q_proj.weight": (queries, hidden),
-        "self_attn.k_proj.weight": (keys, hidden),
-        "self_attn.v_proj.weight": (keys, hidden),
-        "self_attn.o_proj.weight": (hidden, queries),
-        "mlp.gate_proj.weight": (inner, hidden),
-        "mlp.up_proj.weight": (inner, hidden),
-        "mlp.down_proj.weight": (hidden, inner),
-        "input_layernorm.weight": (hidden,),
-        "post_attention_layernorm.weight": (hidden,),
-    }
-    if config["model_type"] == "qwen2":
-        shapes |= {"self_attn.q_proj.bias": (queries,), "self_attn.k_proj.bias": (keys,), "self_attn.v_proj.bias": (keys,)}
-    if config["model_type"] == "qwen3":
-        shapes |= {"self_attn.q_norm.weight": (head,), "self_attn.k_norm.weight": (head,)}
-    return shapes
+    added = {
+        "qwen2": {"q_proj.bias": queries, "k_proj.bias": keys, "v_proj.bias": keys},
+        "qwen3": {"q_norm.weight": head, "k_norm.weight": head},
+    }.get(config["model_type"], {})
+    layers = range(config["num_hidden_layers"])
+    return llama_shapes(config) | {f"model.layers.{i}.self_attn.{name}": (size,) for i in layers for name, size in added.items()}
 
 
 def _write_shards(folder: Path, tensors: Shapes) -> None:

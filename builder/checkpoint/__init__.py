@@ -1,7 +1,7 @@
 """Reading checkpoints without a framework: config, safetensors headers, tokenizer; folders, GGUF files, models of a hub."""
 
 from builder.checkpoint.digest import digest_folder, known_digest
-from builder.checkpoint.hub_folders import HubSource, hub_source
+from builder.checkpoint.hub_folders import HubSource, holds_headers_only, hub_source
 from builder.checkpoint.locate import ModelAccess, fetch_checkpoint, locate_checkpoint
 from builder.checkpoint.model import Checkpoint
 from builder.checkpoint.read import read_checkpoint
@@ -12,6 +12,7 @@ __all__ = [
     "ModelAccess",
     "digest_folder",
     "fetch_checkpoint",
+    "holds_headers_only",
     "hub_source",
     "known_digest",
     "locate_checkpoint",

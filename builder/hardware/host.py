@@ -62,3 +62,8 @@ def container_programs() -> tuple[str, ...]:
 def has_gpu_hook() -> bool:
     """Whether NVIDIA's container toolkit is here."""
     return any(shutil.which(name) for name in GPU_HOOKS)
+
+
+def gib(count_bytes: float) -> str:
+    """Bytes in words."""
+    return f"{count_bytes / 2**30:.1f} GiB"

@@ -1,6 +1,5 @@
 """The stages of a plan, run in order: what is there is reused, what is not is made and moved into place."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from builder import registry
 from builder.api import EngineRequest, Progress
 from builder.errors import MissingError
+from builder.hardware.host import free_disk_bytes
 from builder.packaging.plan import PackagePlan
 from builder.packaging.repository import package
 from builder.pipeline.build import BuildJob, build_engine
@@ -115,8 +115,7 @@ def _package(session: Session, stage: PlannedStage) -> int:
 
 
 def _require_disk(root: Path, needed_bytes: int) -> None:
-    status = os.statvfs(root)
-    free_bytes = status.f_bavail * status.f_frsize
+    free_bytes = free_disk_bytes(root)
     if free_bytes < needed_bytes:
         raise MissingError(
             "DISK-FULL",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder import registry
 from builder.api import PLAN_ONLY, Progress
-from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, hub_source, known_digest, read_checkpoint
+from builder.checkpoint import ModelAccess, digest_folder, fetch_checkpoint, holds_headers_only, known_digest, read_checkpoint
 from builder.checkpoint.tokenizer import Tokenizer, read_tokenizer
 from builder.errors import FindingsError, RefusedError
 from builder.pipeline.workspace import Workspace
@@ -45,7 +45,7 @@ class Session:
         root = places.build_root.resolve() / pair.spec.name
         context = session_context(places, root, hash_weights=hash_weights)
         plan = make_plan(pair, context)
-        if hash_weights and plan.ok and any(_is_sketch(c.path) for c in plan.checkpoints.values()):
+        if hash_weights and plan.ok and any(holds_headers_only(c.path) for c in plan.checkpoints.values()):
             folders = {role: fetch_checkpoint(c.path, role, context.access) for role, c in plan.checkpoints.items()}
             plan = make_plan(pair, dataclasses.replace(context, folders=folders))
         return cls(plan, Workspace(root))
@@ -85,15 +85,9 @@ def session_context(places: Places, location: Path, *, hash_weights: bool) -> Pl
     cache = places.build_root.resolve() / ".digests.json"
 
     def digest(folder: Path) -> str | None:
-        return digest_folder(folder, cache) if hash_weights and not _is_sketch(folder) else known_digest(folder, cache)
+        return digest_folder(folder, cache) if hash_weights and not holds_headers_only(folder) else known_digest(folder, cache)
 
     return PlanContext(registry.engine, location, digest, ModelAccess(places.models, offline=places.offline))
-
-
-def _is_sketch(folder: Path) -> bool:
-    """Whether a hub's checkpoint is there with its headers alone."""
-    source = hub_source(folder)
-    return source is not None and source.headers_only
 
 
 def plan_many(places: Places, pair: Pair) -> Callable[[Pair], Plan]:

@@ -88,16 +88,11 @@ def validate_and_report(session: Session, *, tritonserver: Path | None, progress
         machine=machine_facts(),
         durations_s={**durations_s, "start server": started - began, "gates": finished - started, **verdict.durations_s},
         plan=session.plan.as_dict(),
-        commands=(f"tandem run {_shown(session)}", f"tandem validate {_shown(session)}"),
+        commands=(f"tandem run {session.plan.pair.shown}", f"tandem validate {session.plan.pair.shown}"),
     )
     files = write_reports(report, session.workspace.root)
     session.workspace.write_json("manifest.json", _manifest(session, versions, verdict))
     return Validation(verdict, files.json, files.markdown)
-
-
-def _shown(session: Session) -> str:
-    file = session.plan.pair.file
-    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
 
 
 def _manifest(session: Session, versions: Mapping[str, str], verdict: Verdict) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from builder.api import BuildNeeds, Chip, Engine, EngineRequest, ModelFacts
+from builder.api import Chip, Engine, EngineRequest, ModelFacts
 from builder.errors import Finding, RefusedError
 from builder.planner.cost import CostPlan, check_cost, plan_cost
 from builder.planner.memory import EngineShare, MemoryPlan, check_memory, plan_memory
@@ -21,7 +21,6 @@ class Outlook:
     memory: MemoryPlan | None = None
     speed: SpeedPlan | None = None
     cost: CostPlan | None = None
-    build_needs: tuple[BuildNeeds, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -34,24 +33,23 @@ def look_ahead(pair: Pair, engine: Engine, chip: Chip, models: Models) -> Outloo
     spec = pair.spec
     memory = plan_memory(spec, chip, engine, models)
     findings = [*check_memory(spec, memory)]
-    needs = tuple(engine.build_needs(request, facts.shape, facts.stored) for request, facts in models)
     try:
         speed = _speed(pair, engine, chip, models, memory)
     except RefusedError as error:
-        return Outlook(memory, None, None, needs, (*findings, *error.findings, *check_cost(spec, None, file=pair.file)))
+        return Outlook(memory, None, None, (*findings, *error.findings, *check_cost(spec, None, file=pair.shown)))
     cost = plan_cost(spec, speed, spec.hardware.count)
-    findings += [*check_speed(spec, speed), *check_cost(spec, cost, file=pair.file)]
-    return Outlook(memory, speed, cost, needs, tuple(findings))
+    findings += [*check_speed(spec, speed), *check_cost(spec, cost, file=pair.shown)]
+    return Outlook(memory, speed, cost, tuple(findings))
 
 
 def _speed(pair: Pair, engine: Engine, chip: Chip, models: Models, memory: MemoryPlan) -> SpeedPlan:
-    placed = [_placed(engine, chip, request, facts, share) for (request, facts), share in zip(models, memory.engines, strict=True)]
+    placed = [_placed(chip, request, facts, share) for (request, facts), share in zip(models, memory.engines, strict=True)]
     target, draft = placed[0], placed[1] if len(placed) > 1 else None
     pool_tokens, lane_adapts = memory.engines[0].pool_tokens, engine.adapts_draft_length
     return plan_speed(pair.spec, target, draft, pool_tokens=pool_tokens, measured=pair.measured_times, lane_adapts=lane_adapts)
 
 
-def _placed(engine: Engine, chip: Chip, request: EngineRequest, facts: ModelFacts, share: EngineShare) -> ModelOnChips:
+def _placed(chip: Chip, request: EngineRequest, facts: ModelFacts, share: EngineShare) -> ModelOnChips:
     return ModelOnChips(
         role=request.role,
         facts=facts,
@@ -62,5 +60,5 @@ def _placed(engine: Engine, chip: Chip, request: EngineRequest, facts: ModelFact
         chip=chip,
         tensor_parallel=request.tensor_parallel,
         pipeline_parallel=request.pipeline_parallel,
-        lookup_bytes=engine.memory(request, facts.shape, facts.stored).lookup_bytes,
+        lookup_bytes=share.lookup_bytes,
     )

@@ -60,7 +60,8 @@ class Plan:
 
     @property
     def build_needs(self) -> tuple[BuildNeeds, ...]:
-        return self.outlook.build_needs
+        """What building each engine takes, the target first."""
+        return self.outlook.memory.build_steps if self.outlook.memory else ()
 
     @property
     def cost(self) -> CostPlan | None:
@@ -163,20 +164,19 @@ class _Findings:
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        return tuple(self._found)
+        """What is said twice is told once: repeats, and a warning beside an error of the same field, value and need."""
+        once = {(f.code, f.field, f.message): f for f in reversed(self._found)}.values()
+        refused = {(f.field, f.found, f.needed) for f in once if f.severity == "error" and f.needed}
+        return tuple(f for f in reversed(once) if f.severity == "error" or (f.field, f.found, f.needed) not in refused)
 
     @property
     def refused(self) -> bool:
         return any(f.severity == "error" for f in self._found)
 
     def add(self, findings: Iterable[Finding]) -> bool:
-        """Keep findings; whether none of them refuses. What is said twice is kept once: repeats, and a warning beside an error of the same
-        field, value and need."""
+        """Keep findings; whether none of them refuses."""
         new = [_located(self._pair, finding) for finding in findings]
-        found = {(f.code, f.field, f.message): f for f in reversed([*self._found, *new])}
-        refused = {(f.field, f.found, f.needed) for f in found.values() if f.severity == "error" and f.needed}
-        told = [f for f in reversed(found.values()) if f.severity == "error" or (f.field, f.found, f.needed) not in refused]
-        self._found = told
+        self._found += new
         return not any(f.severity == "error" for f in new)
 
     def of(self, read: Callable[[], T]) -> T | None:
@@ -194,13 +194,8 @@ def _located(pair: Pair, finding: Finding) -> Finding:
         return finding
     line = pair.line(finding.field)
     sentence = finding.message.removeprefix(f"{finding.field}: ")
-    message = f"{_shown(pair.file)}:{line}: {finding.field}: {sentence}"
+    message = f"{pair.shown}:{line}: {finding.field}: {sentence}"
     return dataclasses.replace(finding, message=message, file=finding.file or str(pair.file), line=line)
-
-
-def _shown(file: Path) -> Path:
-    """The file as a person would type it."""
-    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 
 
 def _described(checkpoint: Checkpoint) -> dict[str, Any]:

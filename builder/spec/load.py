@@ -35,6 +35,11 @@ class Pair:
     lines: Lines
 
     @property
+    def shown(self) -> Path:
+        """The file as a person would type it."""
+        return self.file.relative_to(Path.cwd()) if self.file.is_relative_to(Path.cwd()) else self.file
+
+    @property
     def measured_times(self) -> Path | None:
         """The user's file of measured step times."""
         return None if self.spec.planning.measured is None else self._absolute(str(self.spec.planning.measured))

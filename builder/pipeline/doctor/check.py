@@ -37,8 +37,3 @@ def modules(name: str, step: Step, wanted: Iterable[str], fix: str) -> Check:
     """Whether modules can be found; none is imported."""
     missing = [module for module in wanted if importlib.util.find_spec(module) is None]
     return Check(name, step, not missing, f"no {', '.join(missing)}" if missing else "installed", fix if missing else "")
-
-
-def gibibytes(count: float) -> str:
-    """Bytes in words, in the plan's unit."""
-    return f"{count / 2**30:.1f} GiB"

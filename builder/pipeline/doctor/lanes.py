@@ -9,9 +9,10 @@ from typing import Any
 from builder import registry
 from builder.api import BuildNeeds, Chip, Deployment, Engine, EngineRequest, ModelFacts, ModelShape, TandemError
 from builder.hardware.chips import chips
+from builder.hardware.host import gib
 from builder.hardware.nvidia_smi import Gpu, chips_of
 from builder.packaging.models import ENGINE_BACKEND
-from builder.pipeline.doctor.check import Check, gibibytes
+from builder.pipeline.doctor.check import Check
 from builder.pipeline.doctor.extras import OWN, install_command
 from builder.serving.installation import Installation
 from builder.spec.model import LimitsSpec, SpeculationSpec
@@ -165,12 +166,10 @@ def _request(chip: str) -> EngineRequest:
 def room_check(engine: Engine, chip: Chip, room: Room) -> Check:
     """What building the example takes, against what is here."""
     needs = engine.build_needs(_request(chip.name), EXAMPLE)
-    lacks = [
-        f"{what}: {gibibytes(needed)} needed, {gibibytes(here)} here" for what, needed, here in _compared(needs, room) if here < needed
-    ]
+    lacks = [f"{what}: {gib(needed)} needed, {gib(here)} here" for what, needed, here in _compared(needs, room) if here < needed]
     if lacks:
         return Check("room to build", "build", False, "; ".join(lacks), "free some, or build on a larger machine")
-    return Check("room to build", "build", True, f"a model of 1.2 B parameters takes {gibibytes(needs.host_memory_bytes)} of host memory")
+    return Check("room to build", "build", True, f"a model of 1.2 B parameters takes {gib(needs.host_memory_bytes)} of host memory")
 
 
 def _compared(needs: BuildNeeds, room: Room) -> Iterator[tuple[str, int, int]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from builder.hardware.host import HostMemory, container_programs, cpu_count, free_disk_bytes, has_gpu_hook, host_memory
+from builder.hardware.host import HostMemory, container_programs, cpu_count, free_disk_bytes, gib, has_gpu_hook, host_memory
 from builder.hardware.nvidia_smi import Gpu, NvidiaDriver
-from builder.pipeline.doctor.check import Check, gibibytes
+from builder.pipeline.doctor.check import Check
 
 PYTHONS = ((3, 11), (3, 12))
 OWN_PACKAGES = ("builder", "plugins", "triton_repo", "configs")
@@ -58,14 +58,14 @@ def _folder(origin: str | None, locations: Iterable[str] | None) -> Path | None:
 
 
 def _memory(memory: HostMemory) -> Check:
-    known = f"{gibibytes(memory.total_bytes)}, {gibibytes(memory.available_bytes)} of it free" if memory.total_bytes else "unknown"
+    known = f"{gib(memory.total_bytes)}, {gib(memory.available_bytes)} of it free" if memory.total_bytes else "unknown"
     return Check("host memory", "info", True, f"{known}, {cpu_count()} processors")
 
 
 def disk_check(build_root: Path) -> Check:
     """Free disk where engines are built."""
     try:
-        return Check("disk", "info", True, f"{gibibytes(free_disk_bytes(build_root))} free at {build_root}")
+        return Check("disk", "info", True, f"{gib(free_disk_bytes(build_root))} free at {build_root}")
     except OSError as error:
         return Check("disk", "build", False, f"{build_root}: {error.strerror}", "name another folder with --build-root")
 
@@ -81,7 +81,7 @@ def driver_check(driver: NvidiaDriver) -> Check:
 def gpu_check(gpu: Gpu) -> Check:
     """One GPU and the word for it in a pair file."""
     name = f"GPU {gpu.index}"
-    facts = f"{gpu.name}, {gibibytes(gpu.memory_bytes)}, compute capability {gpu.compute_capability or 'unknown'}"
+    facts = f"{gpu.name}, {gib(gpu.memory_bytes)}, compute capability {gpu.compute_capability or 'unknown'}"
     if gpu.chip_names:
         return Check(name, "info", True, f"{facts}; hardware.chip: {' or '.join(gpu.chip_names)}")
     return Check(name, "info", False, f"{facts}; no row of configs/chips.yaml is like it", "add a row with its sources")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import MissingError
-from builder.pipeline.doctor.check import Check, asked, gibibytes, modules
+from builder.hardware.host import gib
+from builder.pipeline.doctor.check import Check, asked, modules
 from builder.serving.installation import Installation, check_shared_libpython, find_installation
 from builder.serving.ports import is_free
 from builder.spec.model import ServeSpec
@@ -57,7 +58,7 @@ def shared_memory_check(folder: Path = SHARED_MEMORY) -> Check:
     except OSError as error:
         return Check("shared memory", "serve", False, f"{folder}: {error.strerror}", fix)
     enough = free >= MIN_SHARED_BYTES
-    return Check("shared memory", "serve", enough, f"{gibibytes(free)} free in {folder}", "" if enough else fix)
+    return Check("shared memory", "serve", enough, f"{gib(free)} free in {folder}", "" if enough else fix)
 
 
 def ports_check(serve: ServeSpec) -> Check:

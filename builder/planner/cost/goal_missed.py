@@ -61,8 +61,7 @@ def _ways_out(spec: PairSpec, cost: CostPlan, point: GoalPoint, file: Path) -> s
 
 def _comparison(spec: PairSpec, file: Path) -> str:
     """Own chip and the next ones that are faster and no older, on the counts that the pipeline allows; other settings on a processor."""
-    cwd = Path.cwd()
-    name = shlex.quote(str(file.relative_to(cwd) if file.is_relative_to(cwd) else file))
+    name = shlex.quote(str(file))
     own = chips().get(spec.hardware.chip)
     if own is None or not own.sm:
         return f"compare settings: tandem plan {name} --sweep k=1,2,4,8 --sweep batch=1,8,32,64"

@@ -1,9 +1,9 @@
 """What the memory plan refuses and warns of."""
 
-import os
 from collections.abc import Iterator
 
 from builder.errors import Finding, Severity
+from builder.hardware.host import gib, host_memory
 from builder.planner.lengths import shorter
 from builder.planner.memory.model import MemoryPlan
 from builder.planner.memory.needs import head_room_tokens, longest_context_tokens
@@ -16,7 +16,7 @@ CHIPS_OF_A_MACHINE = 8
 
 def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | None = None) -> Iterator[Finding]:
     """Findings of a plan. `host_memory_bytes` is this machine's memory, measured when not given, 0 when unknown."""
-    host = physical_memory_bytes() if host_memory_bytes is None else host_memory_bytes
+    host = host_memory().total_bytes if host_memory_bytes is None else host_memory_bytes
     if plan.device_bytes:
         yield from _check_device(spec, plan)
         if plan.full_sequences:
@@ -27,14 +27,6 @@ def check_memory(spec: PairSpec, plan: MemoryPlan, *, host_memory_bytes: int | N
         yield from _check_host(plan, host)
     yield from _check_build_host(plan, host)
     yield from _check_offload(plan, host)
-
-
-def physical_memory_bytes() -> int:
-    """Memory of this machine; 0 when it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return 0
 
 
 def _check_device(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
@@ -50,20 +42,20 @@ def _check_device(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
 def _weights(plan: MemoryPlan) -> Finding:
     weights = sum(engine.weights_bytes for engine in plan.engines)
     own = sum(engine.own_bytes for engine in plan.engines)
-    parts = ", ".join(f"{engine.role} {_gib(engine.weights_bytes)}" for engine in plan.engines)
+    parts = ", ".join(f"{engine.role} {gib(engine.weights_bytes)}" for engine in plan.engines)
     message = (
-        f"Weights take {_gib(weights)} of one {plan.chip} ({parts}), activations and runtime {_gib(own - weights)}, "
-        f"of the {_gib(plan.device_bytes)} that it has, {_gib(plan.reserve_bytes)} of them in reserve: no room is left for keys and values."
+        f"Weights take {gib(weights)} of one {plan.chip} ({parts}), activations and runtime {gib(own - weights)}, "
+        f"of the {gib(plan.device_bytes)} that it has, {gib(plan.reserve_bytes)} of them in reserve: no room is left for keys and values."
     )
-    needed = f"< {_gib(plan.device_bytes - plan.reserve_bytes)}"
-    return Finding("MEM-WEIGHTS", "error", message, "hardware.chip", _gib(own), needed, _fix(plan))
+    needed = f"< {gib(plan.device_bytes - plan.reserve_bytes)}"
+    return Finding("MEM-WEIGHTS", "error", message, "hardware.chip", gib(own), needed, _fix(plan))
 
 
 def _pool(spec: PairSpec, plan: MemoryPlan) -> Finding:
     kv_bytes = sum(engine.kv_bytes_per_token for engine in plan.engines)
     message = (
-        f"One sequence of full length ({_full(spec)}) takes {_gib(plan.sequence_tokens * kv_bytes)} of keys and values in {_pools(plan)}, "
-        f"and {_gib(plan.budget_bytes)} of one {plan.chip} are left beside weights, activations, runtime and reserve."
+        f"One sequence of full length ({_full(spec)}) takes {gib(plan.sequence_tokens * kv_bytes)} of keys and values in {_pools(plan)}, "
+        f"and {gib(plan.budget_bytes)} of one {plan.chip} are left beside weights, activations, runtime and reserve."
     )
     longest = longest_context_tokens(spec, plan.pool_tokens, 1)
     fix = _fix(plan, *_shorter(spec, longest))
@@ -106,8 +98,8 @@ def _check_fractions(plan: MemoryPlan) -> Iterator[Finding]:
     if default is None or len(steps) < 2 or not failing:
         return
     orders = "; ".join(
-        f"{first.role} first takes {default} of {_gib(first.free_bytes)} and leaves {_gib(first.default_left_bytes or 0)} for the "
-        f"{second.role}'s {_gib(own[second.role])}"
+        f"{first.role} first takes {default} of {gib(first.free_bytes)} and leaves {gib(first.default_left_bytes or 0)} for the "
+        f"{second.role}'s {gib(own[second.role])}"
         for first, second in steps
     )
     outcome = "would load in neither order" if len(failing) == len(steps) else "would load in one order only"
@@ -130,13 +122,13 @@ def _check_idle(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
     others = f"{plan.idle_devices} devices" if plan.idle_devices > 1 else "device"
     ways = ", or ".join([*map(str, plan.smaller_drafts), "a smaller draft"])
     message = (
-        f"The draft's {_gib(draft.total_bytes)} on the first device limit every pool to {plan.pool_tokens} tokens, so on the "
-        f"{others} without it {_gib(plan.idle_bytes)} stay unused; more tokens fit with {ways}. The limits can have {plan.needed_tokens} "
+        f"The draft's {gib(draft.total_bytes)} on the first device limit every pool to {plan.pool_tokens} tokens, so on the "
+        f"{others} without it {gib(plan.idle_bytes)} stay unused; more tokens fit with {ways}. The limits can have {plan.needed_tokens} "
         "tokens live at once; what a pool holds beyond them keeps prefixes for reuse."
     )
     fix = f"take {ways}"
     severity: Severity = "info" if plan.full_sequences >= spec.limits.max_batch_size else "warning"
-    yield Finding("MEM-IDLE-DEVICES", severity, message, "draft", _gib(plan.idle_bytes), "", fix)
+    yield Finding("MEM-IDLE-DEVICES", severity, message, "draft", gib(plan.idle_bytes), "", fix)
 
 
 def _check_build_device(spec: PairSpec, plan: MemoryPlan) -> Iterator[Finding]:
@@ -160,20 +152,20 @@ def _check_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
         return
     pools = sum(engine.pool_bytes for engine in plan.engines)
     message = (
-        f"The engines take {_gib(plan.total_bytes - pools)} and {_pools(plan)} of {plan.pool_tokens} tokens {_gib(pools)}, "
-        f"together more than the {_gib(host_bytes)} of this machine."
+        f"The engines take {gib(plan.total_bytes - pools)} and {_pools(plan)} of {plan.pool_tokens} tokens {gib(pools)}, "
+        f"together more than the {gib(host_bytes)} of this machine."
     )
     fix = "lower limits.max_batch_size or limits.max_sequence_tokens, or serve on a machine with more memory"
-    yield Finding("MEM-HOST", "warning", message, "limits", _gib(plan.total_bytes), f"<= {_gib(host_bytes)}", fix)
+    yield Finding("MEM-HOST", "warning", message, "limits", gib(plan.total_bytes), f"<= {gib(host_bytes)}", fix)
 
 
 def _check_build_host(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
     if not 0 < host_bytes < plan.build.host_memory_bytes:
         return
-    message = f"Building takes {_gib(plan.build.host_memory_bytes)} of host memory at its peak, and this machine has {_gib(host_bytes)}."
+    message = f"Building takes {gib(plan.build.host_memory_bytes)} of host memory at its peak, and this machine has {gib(host_bytes)}."
     fix = "build on a machine with more memory"
     severity: Severity = "info" if plan.device_bytes else "warning"  # a pair for a card is often planned on a laptop
-    yield Finding("MEM-BUILD-HOST", severity, message, "", _gib(plan.build.host_memory_bytes), f"<= {_gib(host_bytes)}", fix)
+    yield Finding("MEM-BUILD-HOST", severity, message, "", gib(plan.build.host_memory_bytes), f"<= {gib(host_bytes)}", fix)
 
 
 def _check_offload(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
@@ -181,11 +173,11 @@ def _check_offload(plan: MemoryPlan, host_bytes: int) -> Iterator[Finding]:
     if not 0 < host_bytes < plan.host_offload_bytes:
         return
     message = (
-        f"kv_cache.host_offload_bytes keeps {_gib(plan.host_offload_bytes)} of blocks in host memory, and this machine has "
-        f"{_gib(host_bytes)}."
+        f"kv_cache.host_offload_bytes keeps {gib(plan.host_offload_bytes)} of blocks in host memory, and this machine has "
+        f"{gib(host_bytes)}."
     )
     field, fix = "kv_cache.host_offload_bytes", "lower it, or serve on a machine with more memory"
-    yield Finding("MEM-HOST-OFFLOAD", "warning", message, field, _gib(plan.host_offload_bytes), f"< {_gib(host_bytes)}", fix)
+    yield Finding("MEM-HOST-OFFLOAD", "warning", message, field, gib(plan.host_offload_bytes), f"< {gib(host_bytes)}", fix)
 
 
 def _full(spec: PairSpec) -> str:
@@ -194,7 +186,3 @@ def _full(spec: PairSpec) -> str:
 
 def _pools(plan: MemoryPlan) -> str:
     return "both pools" if len(plan.engines) > 1 else "the pool"
-
-
-def _gib(count_bytes: int) -> str:
-    return f"{count_bytes / 2**30:.1f} GiB"

@@ -23,6 +23,7 @@ class EngineShare:
     activation_bytes: int
     other_bytes: int
     kv_bytes_per_token: int
+    lookup_bytes: int | None = None
     pool_tokens: int = 0
     free_fraction: float = 0.0
 
@@ -88,6 +89,7 @@ class MemoryPlan:
     host_offload_bytes: int = 0
     load_orders: tuple[tuple[LoadStep, ...], ...] = ()
     refused: tuple[str, ...] = ()
+    build_steps: tuple[BuildNeeds, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     smaller_drafts: tuple[Alternative, ...] = ()
 

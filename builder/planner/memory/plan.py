@@ -34,6 +34,7 @@ def plan_memory(
     tokens, needed = pool_tokens(spec, chip, shares), needed_tokens(spec)
     shares = tuple(replace(share, pool_tokens=tokens) for share in shares)
     orders = _orders(spec, chip.memory_bytes, shares, engine.default_pool_fraction)
+    steps = tuple(engine.build_needs(request, facts.shape, facts.stored) for request, facts in models)
     plan = MemoryPlan(
         engine_kind=engine.kind,
         default_pool_fraction=engine.default_pool_fraction,
@@ -45,8 +46,9 @@ def plan_memory(
         needed_tokens=needed,
         sequence_tokens=sequence_tokens(spec, spec.limits.max_sequence_tokens),
         capacity=tuple(Capacity(length, tokens // sequence_tokens(spec, length)) for length in context_lengths(spec)),
-        build=_build_needs(engine, models),
-        build_chip_count=_build_chip_count(chip, engine, models),
+        build=_whole_build(steps),
+        build_chip_count=_build_chip_count(chip, shares, steps),
+        build_steps=steps,
         shared_memory_bytes=shared_memory_bytes(spec, engine),
         host_offload_bytes=spec.kv_cache.host_offload_bytes,
         load_orders=orders,
@@ -78,20 +80,18 @@ def _fraction(orders: Sequence[Sequence[LoadStep]], role: str) -> float:
     return ceil(needed_fraction(orders, role) * _FRACTION_STEPS) / _FRACTION_STEPS if orders else 0.0
 
 
-def _build_needs(engine: Engine, models: Models) -> BuildNeeds:
+def _whole_build(steps: Sequence[BuildNeeds]) -> BuildNeeds:
     """Engines are built one after another and both results stay."""
-    needs = [engine.build_needs(request, facts.shape, facts.stored) for request, facts in models]
     return BuildNeeds(
-        host_memory_bytes=max(n.host_memory_bytes for n in needs),
-        disk_bytes=sum(n.disk_bytes for n in needs),
-        device_memory_bytes=max(n.device_memory_bytes for n in needs),
+        host_memory_bytes=max(step.host_memory_bytes for step in steps),
+        disk_bytes=sum(step.disk_bytes for step in steps),
+        device_memory_bytes=max(step.device_memory_bytes for step in steps),
     )
 
 
-def _build_chip_count(chip: Chip, engine: Engine, models: Models) -> int:
+def _build_chip_count(chip: Chip, shares: Sequence[EngineShare], steps: Sequence[BuildNeeds]) -> int:
     """Chips of this kind whose memory together is what the largest build takes; 0 where building needs no device."""
     if not chip.memory_bytes:
         return 0
-    ranks = [request.tensor_parallel * request.pipeline_parallel for request, _ in models]
-    needs = [engine.build_needs(request, facts.shape, facts.stored).device_memory_bytes for request, facts in models]
-    return -(-max(need * count for need, count in zip(needs, ranks, strict=True)) // chip.memory_bytes)
+    together = max(step.device_memory_bytes * len(share.devices) for step, share in zip(steps, shares, strict=True))
+    return -(-together // chip.memory_bytes)

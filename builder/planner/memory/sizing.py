@@ -48,4 +48,5 @@ def _share(engine: Engine, request: EngineRequest, facts: ModelFacts) -> EngineS
         activation_bytes=memory.activation_bytes,
         other_bytes=memory.other_bytes,
         kv_bytes_per_token=memory.kv_bytes_per_token,
+        lookup_bytes=memory.lookup_bytes,
     )

@@ -60,11 +60,10 @@ class MeasuredStepTime:
 
 
 @dataclass(frozen=True)
-class ScaledStepTime:
-    """Another provider's times, all by one factor."""
+class CorrectedStepTime:
+    """Another provider's times, corrected; whose they are and how far they may be off stays."""
 
     steps: StepTime
-    factor: float
 
     @property
     def provider(self) -> str:
@@ -73,6 +72,13 @@ class ScaledStepTime:
     @property
     def error_band(self) -> float:
         return self.steps.error_band
+
+
+@dataclass(frozen=True)
+class ScaledStepTime(CorrectedStepTime):
+    """Times by one factor."""
+
+    factor: float
 
     def decode_s(self, batch: int, context_tokens: int, query_tokens: int = 1) -> float:
         """Seconds; see StepTime."""
@@ -84,21 +90,12 @@ class ScaledStepTime:
 
 
 @dataclass(frozen=True)
-class LowBatchStepTime:
+class LowBatchStepTime(CorrectedStepTime):
     """Times that are too long at small batches: `factor` up to `full_to_batch`, none from `none_from_batch` on, between them by octaves."""
 
-    steps: StepTime
     factor: float
     full_to_batch: int
     none_from_batch: int
-
-    @property
-    def provider(self) -> str:
-        return self.steps.provider
-
-    @property
-    def error_band(self) -> float:
-        return self.steps.error_band
 
     def decode_s(self, batch: int, context_tokens: int, query_tokens: int = 1) -> float:
         """Seconds; see StepTime."""

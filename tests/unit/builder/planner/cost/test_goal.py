@@ -63,7 +63,7 @@ def test_where_the_provider_has_no_figures_the_search_ends(make_pair: MakePair) 
 
 def missed(pair: Pair, limit: int) -> Any:
     cost = plan_cost(pair.spec, speed_by_law(rate, limit), 1)
-    (finding,) = check_cost(pair.spec, cost, file=pair.file)
+    (finding,) = check_cost(pair.spec, cost, file=pair.shown)
     assert finding.code == "COST-GOAL-MISSED"
     return finding
 
